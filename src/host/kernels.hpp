@@ -27,6 +27,8 @@ struct Kernels {
     void (*both)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out);    // a & b
     void (*and_not)(size_t n, const uint8_t *a, const uint8_t *b, uint8_t *out); // a & ~b (0 or 1 each)
     void (*invert)(size_t n, const uint8_t *a, uint8_t *out);                    // !a
+    // out[i] = bit i of the words; n may be rounded up to 64.
+    void (*expand)(size_t n, const uint64_t *words, uint8_t *out);
     // The positions i with truth[i] and not nulls[i] (may be nullptr), in order.
     uint32_t (*select)(uint32_t n, const uint8_t *truth, const uint8_t *nulls, uint32_t *positions);
     // out[i] = from[at[i]] for values of `width` bytes; out may be at or from when width is 4 and at[i] >= i.

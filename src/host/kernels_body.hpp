@@ -268,6 +268,16 @@ void invert(size_t n, const uint8_t *a, uint8_t *out) {
 
 // ---- selection and gathering ----
 
+void expand(size_t n, const uint64_t *words, uint8_t *out) {
+#ifdef GPUSCAN_AVX512
+    for (size_t i = 0; i < n; i += 64)
+        _mm512_storeu_si512(out + i, _mm512_maskz_set1_epi8(words[i / 64], 1));
+#else
+    for (size_t i = 0; i < n; ++i)
+        out[i] = static_cast<uint8_t>(words[i / 64] >> (i % 64) & 1);
+#endif
+}
+
 uint32_t select(uint32_t n, const uint8_t *truth, const uint8_t *nulls, uint32_t *positions) {
     uint32_t k = 0, i = 0;
 #ifdef GPUSCAN_AVX512
@@ -627,6 +637,7 @@ const Kernels table = {GPUSCAN_KERNELS_NAME,
                        both,
                        and_not,
                        invert,
+                       expand,
                        select,
                        gather,
                        gather_narrow,

@@ -42,6 +42,9 @@ PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std
         for (Index i = 0; i < join.filters.count; ++i)
             note_uses(p, p.lists[join.filters.first + i], j, last_use_);
         Step &step = steps_[j];
+        step.probes_all = join.kind == JoinKind::Inner;
+        for (Index k = 0; k < join.keys.count; ++k)
+            step.probes_all = step.probes_all && context.raises[p.lists[join.keys.first + k]] == 0;
         for (auto *buffer : {&step.positions, &step.entries, &step.counts})
             buffer->reset(new uint32_t[batch_rows + batch_slack]);
         if (join.kind != JoinKind::Inner)
@@ -63,9 +66,9 @@ void PipelineRunner::run(const ChunkView &chunk, uint32_t begin, uint32_t end) {
     evaluator_.set_chunk(&chunk);
     for (uint32_t at = begin; at < end; at += batch_rows) {
         check_cancel();
-        fill(chunk, at, std::min(end, at + batch_rows));
-        rows_in_ += steps_[0].batch.n;
-        if (steps_[0].batch.n > 0)
+        const uint32_t n = fill(chunk, at, std::min(end, at + batch_rows));
+        rows_in_ += n;
+        if (n > 0)
             proceed(0);
     }
 }
@@ -94,78 +97,67 @@ static bool take_mask(const ChunkView &chunk, uint32_t begin, uint32_t end, uint
     return true;
 }
 
-// The rows of [begin, end) that take part.
-void PipelineRunner::fill(const ChunkView &chunk, uint32_t begin, uint32_t end) {
-    Batch &batch = steps_[0].batch;
-    batch.base = begin;
-    batch.n = end - begin;
-    batch.identity = true;
+// The rows [begin, end), of which pending_ says which take part where not all do; how many do.
+uint32_t PipelineRunner::fill(const ChunkView &chunk, uint32_t begin, uint32_t end) {
+    Step &step = steps_[0];
+    step.batch.base = begin;
+    step.batch.n = end - begin;
+    step.batch.identity = true;
+    Evaluator::renew(step.batch);
     uint64_t mask[batch_rows / 64];
-    if (take_mask(chunk, begin, end, mask)) {
-        batch.rows = steps_[0].storage.rows.get();
-        uint32_t n = 0;
-        for (uint32_t at = begin; at < end; at += 64) { // begin is a multiple of 64
-            uint64_t bits = mask[(at - begin) / 64];
-            if (end - at < 64)
-                bits &= (uint64_t(1) << (end - at)) - 1;
-            for (; bits != 0; bits &= bits - 1)
-                batch.rows[n++] = at + static_cast<uint32_t>(__builtin_ctzll(bits));
-        }
-        batch.identity = n == batch.n;
-        batch.n = n;
-    }
-    Evaluator::renew(batch);
+    step.pending = take_mask(chunk, begin, end, mask);
+    if (!step.pending)
+        return step.batch.n;
+    k_.expand(step.batch.n, mask, pending_.get()); // (begin is a multiple of 64)
+    const uint32_t n = static_cast<uint32_t>(k_.count(step.batch.n, pending_.get()));
+    step.pending = n < step.batch.n;
+    return n;
 }
 
 // Filters the batch of a step and sends what is left on.
-void PipelineRunner::proceed(size_t step) {
-    if (!filter(steps_[step]))
+void PipelineRunner::proceed(size_t at) {
+    Step &step = steps_[at];
+    if (!filter(step))
         return;
-    if (step + 1 < steps_.size()) {
-        probe(step);
+    if (at + 1 < steps_.size()) {
+        probe(at);
         return;
     }
-    rows_out_ += steps_[step].batch.n;
-    sink_(steps_[step].batch, evaluator_);
+    rows_out_ += step.batch.n;
+    sink_(step.batch, evaluator_);
+}
+
+// Do so many of a step's rows take part that whole columns are read sooner than those rows are gathered?
+bool PipelineRunner::are_many(const Step &step, size_t part, size_t of) const {
+    return k_.count(step.batch.n, pending_.get()) * of >= step.batch.n * part;
 }
 
 bool PipelineRunner::filter(Step &step) {
-    Batch &batch = step.batch;
-    bool pending = false; // pending_ holds what the filters since the last shrinking say
-    for (size_t f = 0; f < step.filters.size(); ++f) {
-        Vec v = evaluator_.evaluate(step.filters[f].expr, batch);
-        bool last = f + 1 == step.filters.size();
+    for (const Filter &filter : step.filters) {
+        if (step.pending && !(filter.safe && are_many(step, 1, combine_fraction)) && !shrink(step))
+            return false;
+        const Vec v = evaluator_.evaluate(filter.expr, step.batch);
         if (v.constant) {
             if (v.null_constant() || !*v.as<uint8_t>())
                 return false;
-            if (!last || !pending)
-                continue;
-        } else if (!pending && (last || !step.filters[f + 1].safe)) {
-            if (!shrink(step, v.as<uint8_t>(), v.nulls))
-                return false;
             continue;
-        } else {
-            uint8_t *passed = pending_.get();
-            if (pending)
-                k_.both(batch.n, passed, v.as<uint8_t>(), passed);
-            else
-                std::copy_n(v.as<uint8_t>(), batch.n, passed);
-            if (v.nulls != nullptr)
-                k_.and_not(batch.n, passed, v.nulls, passed);
-            pending = true;
-            if (!last && step.filters[f + 1].safe && k_.count(batch.n, passed) * combine_fraction >= batch.n)
-                continue;
         }
-        pending = false;
-        if (!shrink(step, pending_.get(), nullptr))
-            return false;
+        uint8_t *passed = pending_.get();
+        if (step.pending)
+            k_.both(step.batch.n, passed, v.as<uint8_t>(), passed);
+        else
+            std::copy_n(v.as<uint8_t>(), step.batch.n, passed);
+        if (v.nulls != nullptr)
+            k_.and_not(step.batch.n, passed, v.nulls, passed);
+        step.pending = true;
     }
-    return !pending || shrink(step, pending_.get(), nullptr);
+    return !step.pending || (step.probes_all && are_many(step, 3, 4)) || shrink(step);
 }
 
-// Keeps the rows with truth and without NULL; false when none is left.
-bool PipelineRunner::shrink(Step &step, const uint8_t *truth, const uint8_t *nulls) {
-    uint32_t n = k_.select(step.batch.n, truth, nulls, selected_.get());
+// Keeps the rows that pending_ has; false when none is left.
+bool PipelineRunner::shrink(Step &step) {
+    step.pending = false;
+    const uint32_t n = k_.select(step.batch.n, pending_.get(), nullptr, selected_.get());
     if (n > 0 && n < step.batch.n)
         Evaluator::subset(Batch(step.batch), selected_.get(), n, step.storage, step.batch);
     return n > 0;
@@ -179,8 +171,9 @@ void PipelineRunner::probe(size_t at) {
     for (Index k = 0; k < join.keys.count; ++k)
         keys[k] = evaluator_.evaluate_full(context_.program.lists[join.keys.first + k], step.batch);
     const uint32_t n = step.batch.n;
-    const uint32_t matched =
-        table.probe(keys, n, scratch_, step.positions.get(), step.entries.get(), step.counts.get());
+    uint32_t matched = table.probe(keys, n, scratch_, step.positions.get(), step.entries.get(), step.counts.get());
+    if (step.pending)
+        matched = drop_others(step, table.unique(), matched);
     if (join.kind == JoinKind::Inner) {
         hand_on_matches(at, table, matched);
         return;
@@ -211,6 +204,23 @@ void PipelineRunner::probe(size_t at) {
         hand_on_without_partner(at);
     else if (!delivers_payload(join.kind))
         hand_on_chosen(at, join.kind == JoinKind::Semi);
+}
+
+// Of the matches, drops those of rows that do not take part.
+uint32_t PipelineRunner::drop_others(Step &step, bool unique, uint32_t matched) const {
+    const uint8_t *const taken = pending_.get();
+    uint32_t *const positions = step.positions.get(), *const entries = step.entries.get(),
+                    *const counts = step.counts.get();
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < matched; ++i) {
+        const uint32_t position = positions[i];
+        positions[n] = position;
+        entries[n] = entries[i];
+        if (!unique)
+            counts[n] = counts[i];
+        n += taken[position];
+    }
+    return n;
 }
 
 // Threads write the same byte, if they do, with the same value.
@@ -304,6 +314,7 @@ void PipelineRunner::hand_on(size_t at, const uint32_t *positions, const uint32_
         if (last_use_[j] <= at)
             from.entries[j] = nullptr;
     Evaluator::subset(from, positions, n, next.storage, next.batch);
+    next.pending = false;
     if (last_use_[at] > at) {
         next.batch.entries[at] = next.storage.entries_of(static_cast<uint32_t>(at));
         std::copy_n(entries, n, next.batch.entries[at]);

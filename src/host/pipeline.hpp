@@ -1,12 +1,15 @@
 // One pipeline as one thread runs it: scan, filters, probes, sink, batch by batch.
 //
-// After every filter the batch holds only the rows that passed; after every probe only those that met a partner, with
-// the partner's entry. A row with several partners is repeated; where that would overflow the batch, the steps behind
-// the probe run several times. Of a semi or anti join only the rows that have, or have not, a partner are kept; of a left
-// join a row without a partner goes on with no_entry; the entries of a right or full join that are partners are noted. Where such a join has filters of its own, pairs of a row and an
-// entry are made like the rows of an inner join, and what is left of them after the filters are the row's partners. A filter that most rows pass does not shrink the batch by itself: its result is kept and
-// combined with that of the next, which reads whole columns instead of gathering the rows that are left. Entries
-// of a table are carried along only as far as somebody reads its payload.
+// After the filters the batch holds only the rows that passed; after every probe only those that met a partner, with the partner's
+// entry. A row with several partners is repeated; where that would overflow the batch, the steps behind the probe run several
+// times. Of a semi or anti join only the rows that have, or have not, a partner are kept; of a left join a row without a partner
+// goes on with no_entry; the entries of a right or full join that are partners are noted. Where such a join has filters of its
+// own, pairs of a row and an entry are made like the rows of an inner join, and what is left of them after the filters are the
+// row's partners. Entries of a table are carried along only as far as somebody reads its payload.
+//
+// To shrink a batch makes gathers of all later reads. So where most rows are left, the batch stays whole, and one byte a row says
+// which take part (pending_): filters that cannot raise an error are combined in it, the chunk's row mask is the first of them, and
+// an inner join may look up whole columns of keys.
 #pragma once
 
 #include <atomic>
@@ -36,7 +39,9 @@ class PipelineRunner {
     // What happens from one join to the next.
     struct Step {
         std::vector<Filter> filters; // right after the step's join (step 0: after the scan)
+        bool probes_all = false;     // the join that follows may look at rows that have been dropped
         Batch batch;
+        bool pending = false; // not all rows of the batch take part: pending_ has those that do
         BatchStorage storage;
         // The probe of the join that follows, kept while its matches are handed on.
         std::unique_ptr<uint32_t[]> positions, entries, counts;
@@ -47,11 +52,13 @@ class PipelineRunner {
         std::unique_ptr<uint32_t[]> pair_positions, pair_entries;
     };
 
-    void fill(const ChunkView &chunk, uint32_t begin, uint32_t end);
+    uint32_t fill(const ChunkView &chunk, uint32_t begin, uint32_t end);
+    bool are_many(const Step &step, size_t part, size_t of) const;
     void proceed(size_t step);
     bool filter(Step &step);
-    bool shrink(Step &step, const uint8_t *truth, const uint8_t *nulls);
+    bool shrink(Step &step);
     void probe(size_t step);
+    uint32_t drop_others(Step &step, bool unique, uint32_t matched) const;
     void hand_on_matches(size_t step, const JoinTable &table, uint32_t matched);
     void hand_on_chosen(size_t step, bool matched);
     void hand_on_without_partner(size_t step);

@@ -50,6 +50,22 @@ TEST(HostKernels, SelectAgrees) {
             }
 }
 
+TEST(HostKernels, ExpandAgrees) {
+    std::mt19937_64 random(1);
+    for (const Kernels *k : others())
+        for (uint32_t n : lengths) {
+            std::vector<uint64_t> words(n / 64 + 1);
+            for (uint64_t &word : words)
+                word = random();
+            std::vector<uint8_t> expected(n + batch_slack), got(n + batch_slack);
+            base::table.expand(n, words.data(), expected.data());
+            k->expand(n, words.data(), got.data());
+            expected.resize(n);
+            got.resize(n);
+            ASSERT_EQ(expected, got) << k->name << " " << n;
+        }
+}
+
 // Numerics of a column in any mixture, and bytes that are none: the same answer, and where all are small the same values and
 // bounds.
 TEST(HostKernels, SmallNumericsAgree) {
