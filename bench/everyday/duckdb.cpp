@@ -42,7 +42,7 @@ struct Result {
 };
 
 class Database {
-public:
+  public:
     Database(const char *library, const std::string &threads) : handle(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
         if (!handle)
             fail(dlerror());
@@ -53,9 +53,11 @@ public:
         void *config = nullptr, *database = nullptr;
         char *message = nullptr;
         if (function<int(void **)>("duckdb_create_config")(&config) != 0 ||
-            function<int(void *, const char *, const char *)>("duckdb_set_config")(config, "threads", threads.c_str()) != 0)
+            function<int(void *, const char *, const char *)>("duckdb_set_config")(config, "threads",
+                                                                                   threads.c_str()) != 0)
             fail("cannot set the number of threads");
-        if (function<int(const char *, void **, void *, char **)>("duckdb_open_ext")(":memory:", &database, config, &message) != 0)
+        if (function<int(const char *, void **, void *, char **)>("duckdb_open_ext")(":memory:", &database, config,
+                                                                                     &message) != 0)
             fail(message ? message : "cannot open a database");
         if (function<int(void *, void **)>("duckdb_connect")(database, &connection) != 0)
             fail("cannot connect");
@@ -80,7 +82,7 @@ public:
             fail(message);
     }
 
-private:
+  private:
     template <typename Signature> Signature *function(const char *name) {
         void *found = dlsym(handle, name);
         if (!found)
@@ -124,7 +126,8 @@ void measure(Database &database, const fs::path &file, int warmups, int reps) {
             return;
         }
         if (i >= warmups)
-            times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+            times.push_back(
+                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
     std::printf("%s %.3f %llu\n", name.c_str(), median(times), static_cast<unsigned long long>(rows));
 }
@@ -142,7 +145,8 @@ int main(int argc, char **argv) {
     database.run("SET TimeZone = 'UTC'");
     database.run(contents(data / "tables.sql"));
     for (const fs::path &file : files_of(data, ".csv"))
-        database.run("COPY " + data.filename().string() + "." + file.stem().string() + " FROM '" + file.string() + "' (HEADER, NULLSTR '')");
+        database.run("COPY " + data.filename().string() + "." + file.stem().string() + " FROM '" + file.string() +
+                     "' (HEADER, NULLSTR '')");
     for (const fs::path &file : files_of(queries, ".duckdb"))
         measure(database, file, warmups, reps);
     std::fflush(stdout);
