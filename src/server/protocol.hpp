@@ -388,7 +388,8 @@ struct UnifiedText {
 };
 
 // A lookup whose table depends on nothing but its key and the dictionary: the device uses the table that it has cached, and
-// evaluates what is missing itself if there is a function for that.
+// evaluates what is missing itself if there is a function for that. Of a deferred lookup it only notes the key, under which it looks
+// for entries that are known, and keeps those that PutEntries brings.
 struct UseLookupRequest { // key, function (text_function.hpp)
     uint32_t lookup;
     uint32_t unified; // the values are texts: of this one; else 0
@@ -426,9 +427,12 @@ struct DeferredCodesReply { // uint32 codes[count]; that of NULL is `entries`
 constexpr uint32_t max_deferred_codes = 32 * 1024; // codes of one reply
 
 // What stands in a deferred lookup for so many codes.
-struct PutEntriesRequest { // uint32 codes[count], count * width values, count nulls
+struct
+    PutEntriesRequest { // uint32 codes[count], count * width values, count nulls; as texts: codes, then as in PutLookup
     uint32_t lookup;
     uint32_t count;
+    uint32_t as_texts;
+    uint32_t unused;
 };
 
 struct RunRequest {

@@ -590,10 +590,12 @@ void Session::order_groups() {
     groups_ = host::sort_groups(program_, std::move(groups_), lookups, device_->device->work_memory(), cancel_);
 }
 
-protocol::Counters &Session::shown_counters() {
+bool Session::is_uncounted() const {
     const auto uncounted = [](const ir::Source &source) { return source.uncounted != 0; };
-    return std::any_of(program_.sources.begin(), program_.sources.end(), uncounted) ? unshown_ : counters_;
+    return std::any_of(program_.sources.begin(), program_.sources.end(), uncounted);
 }
+
+protocol::Counters &Session::shown_counters() { return is_uncounted() ? unshown_ : counters_; }
 
 void Session::count(const ExecutionStats &stats) {
     Counters &counters = shown_counters();

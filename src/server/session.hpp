@@ -55,10 +55,11 @@ class Session {
         LookupRef base; // a cached table of fewer entries, with which it begins
         std::shared_ptr<LookupTable> filling;
         size_t filled = 0; // of entries + 1
-        // A deferred lookup: the table as it grows, which of its entries (and of NULL, the last) are there, and whether the
-        // execution has not seen it so.
+        // A deferred lookup: which entries of `table` (and of NULL, the last) are there, and whether the execution has not seen it
+        // so. `growing`: the table, if it is this session's own and may be written; `growing_known` likewise.
+        KnownEntries known;
         std::shared_ptr<LookupTable> growing;
-        std::vector<uint8_t> known;
+        std::shared_ptr<std::vector<uint8_t>> growing_known;
         bool changed = false;
     };
 
@@ -123,11 +124,14 @@ class Session {
     void collect_deferred(const DeferredLookup &deferred);
     std::vector<uint32_t> codes_that_reach(const DeferredLookup &deferred);
     void grow_deferred();
-    LookupState &growing(uint32_t lookup);
+    LookupState &deferred_state(uint32_t lookup);
+    void own_deferred(uint32_t lookup, size_t entries);
+    void keep_deferred(uint32_t lookup);
     void finish_deferred();
     Dictionary &dictionary_of(uint32_t lookup);
     std::shared_ptr<Dictionary> unified_dictionary_of(uint32_t unified) const;
     void set_lookup(uint32_t lookup, const std::shared_ptr<LookupTable> &table);
+    std::vector<uint32_t> read_texts(MessageReader &in, uint32_t count, const uint8_t *nulls, uint32_t unified) const;
     std::shared_ptr<LookupTable> evaluate(uint32_t lookup, const TextFunction &function, size_t entries,
                                           const LookupRef &base, Dictionary *texts);
     LookupContents contents_of(uint32_t lookup) const;
@@ -154,7 +158,8 @@ class Session {
     }
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
     void count(const ExecutionStats &stats);
-    protocol::Counters &shown_counters(); // those of a program of which nothing shows are nobody's
+    bool is_uncounted() const;            // of a program that reads a table with hidden rows nothing shows
+    protocol::Counters &shown_counters(); // those of such a program are nobody's
 
     Devices &devices_;
     protocol::Counters &counters_;

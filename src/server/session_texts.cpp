@@ -129,6 +129,12 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
     reply.entries = dictionary.size();
     reply.first = reply.entries + 1;
     LookupState &state = lookups_[request.lookup];
+    if (program_.lookups[request.lookup].deferred != 0) {
+        if (state.key.empty() && !is_uncounted()) // (else it is a later pass)
+            state.key = "part " + key;
+        state.unified = request.unified;
+        return out.put(reply);
+    }
     LookupRef cached = device_->lookups->find(dictionary, key);
     if (cached && cached->entries >= reply.entries) {
         if (state.table != cached)
@@ -203,6 +209,21 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
     return table;
 }
 
+// The codes, in a unified dictionary, of the texts that follow; 0 for NULL.
+std::vector<uint32_t> Session::read_texts(MessageReader &in, uint32_t count, const uint8_t *nulls,
+                                          uint32_t unified) const {
+    Dictionary &texts = *unified_dictionary_of(unified);
+    const std::vector<uint32_t> offsets = in.array<uint32_t>(size_t(count) + 1);
+    const std::string bytes = in.text(offsets.back()); // (copied: they could change between two looks)
+    std::vector<uint32_t> codes(count);
+    for (uint32_t i = 0; i < count; ++i) {
+        check(offsets[i] <= offsets[i + 1] && offsets[i + 1] <= offsets.back(), "text offsets are out of order");
+        if (!nulls[i])
+            codes[i] = not_full(texts.intern({bytes.data() + offsets[i], offsets[i + 1] - offsets[i]}));
+    }
+    return codes;
+}
+
 void Session::put_lookup(MessageReader &in) {
     const PutLookupRequest request = in.head<PutLookupRequest>();
     check(request.lookup < lookups_.size(), "unknown lookup");
@@ -229,17 +250,8 @@ void Session::put_lookup(MessageReader &in) {
     uint8_t *const values = table.values.data() + state.filled * width;
     if (request.as_texts) {
         memcpy(nulls, in.part(request.count), request.count);
-        Dictionary &texts = *unified_dictionary_of(state.unified);
-        const std::vector<uint32_t> offsets = in.array<uint32_t>(size_t(request.count) + 1);
-        const std::string bytes = in.text(offsets.back()); // (copied: they could change between two looks)
-        for (uint32_t i = 0; i < request.count; ++i) {
-            check(offsets[i] <= offsets[i + 1] && offsets[i + 1] <= offsets.back(), "text offsets are out of order");
-            if (nulls[i])
-                continue;
-            const std::string_view text(bytes.data() + offsets[i], offsets[i + 1] - offsets[i]);
-            const uint32_t code = not_full(texts.intern(text));
-            memcpy(values + i * sizeof code, &code, sizeof code);
-        }
+        const std::vector<uint32_t> codes = read_texts(in, request.count, nulls, state.unified);
+        memcpy(values, codes.data(), codes.size() * sizeof codes[0]);
     } else {
         memcpy(values, in.part(request.count, width), request.count * width);
         memcpy(nulls, in.part(request.count), request.count);

@@ -67,6 +67,25 @@ SELECT check_prepared('device', 'SELECT count(*) FROM t WHERE last_digit(name) =
 SELECT check_matrix('SELECT count(*) FROM t WHERE %s', ARRAY['j->>(SELECT min(v) FROM s) IS NULL', 'j->>(SELECT ''k''::text FROM s LIMIT 1) = ''v3''', 'last_digit(name) = (SELECT min(id) + 3 FROM s)', 'j @> (SELECT ''{"k": "v1"}''::jsonb FROM s LIMIT 1)']);
 SELECT check_matrix('SELECT count(*) FROM t WHERE %s', ARRAY['any_value(name) = ''name 3''', 'last_digit(any_value(name)) = 3'], '{""}', 'any');
 SELECT check_query('SELECT any_value(loud(name)), count(*) FROM t WHERE id < 100 GROUP BY 1', 'any');
+-- What PostgreSQL's own immutable functions have made of a value is kept; what a user's has, or one that depends on settings, is not.
+CREATE FUNCTION evaluated(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE plan jsonb;
+BEGIN
+    PERFORM set_config('gpuscan.offload', 'force', true);
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN coalesce((jsonb_path_query_first(plan, 'strict $.**."Values Evaluated"'))::int, 0);
+END $$;
+CREATE TABLE kept AS SELECT i AS id, 'kept ' || i % 50 AS name, '{"a": ' || i % 5 || '}' AS doc FROM generate_series(1, 2500) i;
+VACUUM (FREEZE, ANALYZE) kept;
+CREATE TABLE asked (number serial, query text);
+INSERT INTO asked (query) VALUES ('SELECT count(*) FROM kept WHERE name ~ ''^kept [1-3]'''), ('SELECT regexp_replace(name, ''[0-9]$'', ''''), count(*) FROM kept WHERE id < 10 GROUP BY 1'),
+    ('SELECT regexp_replace(name, ''[0-9]$'', ''''), count(*) FROM kept GROUP BY 1'), ('SELECT sum((doc::jsonb->>''a'')::int) FROM kept'), ('SELECT count(*) FROM kept WHERE is_odd(name)');
+SELECT number, evaluated(query) AS first, evaluated(query) AS again FROM asked ORDER BY 1;
+SELECT check_query(query) FROM asked ORDER BY number;
+INSERT INTO kept SELECT i, 'kept ' || i, NULL FROM generate_series(2498, 2500) i;
+SELECT number, evaluated(query) AS first, evaluated(query) AS again FROM asked ORDER BY 1;
+SELECT check_query(query) FROM asked ORDER BY number;
+SELECT check_query('SELECT regexp_replace(name, ''[0-9]$'', '''') AS short, regexp_replace(name, ''[0-9]$'', '''') < ''kept 3'', count(*) FROM kept GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1 DESC LIMIT 4');
 -- rows that are not cached, new values, a value that only deleted rows had
 INSERT INTO t (id, n, name, digits, j) SELECT i, i % 5, 'new ' || i, i::text, '{"k": "v9", "n": "none"}' FROM generate_series(3001, 3050) i;
 SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['is_odd(name)', 'id > 3000 AND digits::int % 2 = 1', 'j->>''k'' = ''v9''', 'n > 20 OR id > 3000 AND (j->>''n'') = ''none''']);

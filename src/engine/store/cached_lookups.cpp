@@ -1,6 +1,8 @@
 // Lookup tables that outlive their execution; see cached_lookups.hpp.
 #include "engine/store/cached_lookups.hpp"
 
+#include <algorithm>
+
 namespace gpuscan {
 namespace {
 
@@ -10,34 +12,40 @@ std::string full_key(const Dictionary &dictionary, const std::string &key) {
     return std::to_string(dictionary.id()) + ' ' + key;
 }
 
+size_t count_known(const LookupTable &table, const KnownEntries &known) {
+    return known ? static_cast<size_t>(std::count(known->begin(), known->end(), 1)) : table.entries + 1;
+}
+
 } // namespace
 
-LookupRef CachedLookups::find(const Dictionary &dictionary, const std::string &key) {
+PartOfLookup CachedLookups::find_part(const Dictionary &dictionary, const std::string &key) {
     Entries out;
     std::lock_guard<std::mutex> guard(lock_);
     const CachedLookup *const found = look_up(full_key(dictionary, key), out);
-    return found == nullptr ? nullptr : found->table;
+    return found == nullptr ? PartOfLookup() : PartOfLookup{found->table, found->known};
 }
 
 void CachedLookups::keep(Dictionary &dictionary, const std::string &key, const std::shared_ptr<LookupTable> &table,
-                         std::shared_ptr<Dictionary> texts) {
+                         std::shared_ptr<Dictionary> texts, KnownEntries known) {
     Entries out;
     const std::weak_ptr<Dictionary> owner = dictionary.weak_from_this();
     if (owner.expired())
         return;
-    const size_t bytes = table->bytes() * 2 + (texts ? texts->bytes() : 0); // (a GPU's copy is as large)
+    const size_t count = count_known(*table, known);
+    const size_t bytes = table->bytes() * 2 + (texts ? texts->bytes() : 0) + // (a GPU's copy is as large)
+                         (known ? known->capacity() : 0);
     std::lock_guard<std::mutex> guard(lock_);
     table->id = next_id_++;
     if (!has_room(bytes))
         return;
     const std::string full = full_key(dictionary, key);
     const CachedLookup *const found = look_up(full, out);
-    if (found != nullptr && found->table->entries >= table->entries)
+    if (found != nullptr && count_known(*found->table, found->known) >= count)
         return;
     for (auto &unified : unified_dictionaries_)
         if (texts && unified.second.texts.lock() == texts)
             unified.second.evaluated = texts->size();
-    put_in({full, owner, table, std::move(texts), bytes}, out);
+    put_in({full, owner, table, std::move(known), std::move(texts), bytes}, out);
 }
 
 std::shared_ptr<Dictionary>

@@ -8,6 +8,9 @@
 // A *unified dictionary* numbers texts that expressions make of one or more columns (pg/exec/unified_dictionary.cpp): it is a dictionary of
 // its own, known by the keys of all lookups that lead into it, and lives as long as a cached table or an execution has it.
 //
+// Of a *deferred* lookup (deferred_evaluation.hpp) only some entries are known: those that rows have brought to it so far. Which ones
+// stands beside its table, and only others are evaluated.
+//
 // A table whose dictionary is gone can never be found again and goes at drop_dead().
 #pragma once
 
@@ -22,10 +25,19 @@
 
 namespace gpuscan {
 
+// Per entry, and at last for NULL: its value is there. nullptr: all are.
+using KnownEntries = std::shared_ptr<const std::vector<uint8_t>>;
+
+struct PartOfLookup {
+    LookupRef table; // nullptr: nothing is known
+    KnownEntries known;
+};
+
 struct CachedLookup {
     std::string full_key; // with the dictionary's id
     std::weak_ptr<Dictionary> dictionary;
     LookupRef table;
+    KnownEntries known;
     std::shared_ptr<Dictionary> texts;
     size_t bytes;
 
@@ -36,11 +48,13 @@ struct CachedLookup {
 class CachedLookups final : public LruCache<CachedLookup> {
   public:
     // The table of this expression over this dictionary, however long it is; nullptr: there is none.
-    LookupRef find(const Dictionary &dictionary, const std::string &key);
-    // Keeps a finished table, in place of a shorter one, and gives it an id. A dictionary that nobody shares is not cached.
+    LookupRef find(const Dictionary &dictionary, const std::string &key) { return find_part(dictionary, key).table; }
+    // The same of a deferred lookup.
+    PartOfLookup find_part(const Dictionary &dictionary, const std::string &key);
+    // Keeps a finished table, in place of one that says less, and gives it an id. A dictionary that nobody shares is not cached.
     // `texts`: the unified dictionary that the table leads into, or nullptr.
     void keep(Dictionary &dictionary, const std::string &key, const std::shared_ptr<LookupTable> &table,
-              std::shared_ptr<Dictionary> texts);
+              std::shared_ptr<Dictionary> texts, KnownEntries known = nullptr);
 
     // The unified dictionary of this key. One that holds more texts than cached tables lead to, twice over (constants of many queries), is
     // replaced by an empty one.

@@ -14,6 +14,8 @@ namespace gpuscan {
 namespace {
 
 constexpr uint32 calls_between_checks = 64;
+constexpr Size max_text =
+    protocol::slot_buffer_size / 2; // bytes; codes, flags and offsets of a message take less than the rest
 
 // What is asked for at once.
 struct Wanted {
@@ -23,6 +25,8 @@ struct Wanted {
     DictionaryCopy texts; // of all codes but NULL's, which is the last one
     char *values;
     uint8 *nulls;
+    StringInfoData bytes; // of texts that the device numbers, one after the other; ...
+    uint32 *ends;         // ... where each ends; NULL: the values are no such texts
 };
 
 bool has_deferred(const Fragment *fragment) {
@@ -57,7 +61,15 @@ bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
         const Datum result = ExecEvalExprSwitchContext(state, econtext, &null);
         ir::Value value = {};
         const char *reason = nullptr;
-        if (!null && lookup->kind == LookupKind::Text) {
+        if (wanted->ends) {
+            Size size = 0;
+            const char *bytes = null ? "" : bytes_of_datum(result, length, lookup->is_bpchar, &size);
+            if (size > max_text)
+                encoded = give_up(run, "a text is too long for the device");
+            else
+                appendBinaryStringInfo(&wanted->bytes, bytes, size);
+            wanted->ends[i] = wanted->bytes.len;
+        } else if (!null && lookup->kind == LookupKind::Text) {
             MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
             value.low = unified_code_of_datum(run, lookup->unified, result, length, lookup->is_bpchar);
             MemoryContextSwitchTo(old);
@@ -66,7 +78,8 @@ bool evaluate(FragmentRun *run, Wanted *wanted, ExprContext *econtext) {
             encoded = give_up(run, "%s", reason);
         }
         wanted->nulls[i] = null;
-        store_value(wanted->values + i * width, lookup->type, &value);
+        if (!wanted->ends)
+            store_value(wanted->values + i * width, lookup->type, &value);
         ResetExprContext(econtext);
     }
     ExecDropSingleTupleTableSlot(slot);
@@ -134,19 +147,50 @@ bool ask(FragmentRun *run, Wanted *wanted) {
     return true;
 }
 
-bool put(FragmentRun *run, const Wanted *wanted, Type type) {
+// The codes of a message, behind its head; returns where they end.
+Size put_codes(FragmentRun *run, const Wanted *wanted, uint32 first, uint32 count) {
     protocol::PutEntriesRequest head = {};
     head.lookup = wanted->lookup;
-    head.count = wanted->count;
+    head.count = count;
+    head.as_texts = wanted->ends != nullptr;
     char *input = device_input(run->connection);
     memcpy(input, &head, sizeof head);
-    Size size = aligned(sizeof head);
-    memcpy(input + size, wanted->codes, wanted->count * sizeof(uint32));
-    size += aligned(wanted->count * sizeof(uint32));
+    memcpy(input + aligned(sizeof head), wanted->codes + first, count * sizeof(uint32));
+    return aligned(sizeof head) + aligned(count * sizeof(uint32));
+}
+
+bool put(FragmentRun *run, const Wanted *wanted, Type type) {
+    char *input = device_input(run->connection);
+    Size size = put_codes(run, wanted, 0, wanted->count);
     memcpy(input + size, wanted->values, wanted->count * type_width(type));
     size += aligned(wanted->count * type_width(type));
     memcpy(input + size, wanted->nulls, wanted->count);
     return request(run, protocol::Command::PutEntries, size + wanted->count, 0);
+}
+
+// As many texts at once as a message holds.
+bool put_texts(FragmentRun *run, const Wanted *wanted) {
+    char *input = device_input(run->connection);
+    for (uint32 first = 0; first < wanted->count;) {
+        const uint32 begin = first == 0 ? 0 : wanted->ends[first - 1];
+        uint32 count = 0;
+        while (first + count < wanted->count && wanted->ends[first + count] - begin <= max_text)
+            ++count;
+        Size size = put_codes(run, wanted, first, count);
+        memcpy(input + size, wanted->nulls + first, count);
+        size += aligned(count);
+        for (uint32 i = 0; i <= count; ++i) {
+            const uint32 offset = (first + i == 0 ? 0 : wanted->ends[first + i - 1]) - begin;
+            memcpy(input + size + i * sizeof offset, &offset, sizeof offset);
+        }
+        size += aligned((count + 1) * sizeof(uint32));
+        const uint32 bytes = wanted->ends[first + count - 1] - begin;
+        memcpy(input + size, wanted->bytes.data + begin, bytes);
+        if (!request(run, protocol::Command::PutEntries, size + bytes, 0))
+            return false;
+        first += count;
+    }
+    return true;
 }
 
 bool meet(FragmentRun *run, Wanted *wanted) {
@@ -158,8 +202,18 @@ bool meet(FragmentRun *run, Wanted *wanted) {
         return false;
     wanted->values = static_cast<char *>(palloc0((wanted->count + 1) * type_width(lookup->type)));
     wanted->nulls = static_cast<uint8 *>(palloc0(wanted->count + 1));
-    if (!evaluate_within_subtransaction(run, wanted) || !put(run, wanted, lookup->type))
+    const bool as_texts = lookup->unified != 0 && run->unified_dictionaries[lookup->unified - 1].on_device;
+    if (as_texts) {
+        initStringInfo(&wanted->bytes);
+        wanted->ends = static_cast<uint32 *>(palloc((wanted->count + 1) * sizeof(uint32)));
+    }
+    if (!evaluate_within_subtransaction(run, wanted) ||
+        !(as_texts ? put_texts(run, wanted) : put(run, wanted, lookup->type)))
         return false;
+    if (as_texts) {
+        pfree(wanted->bytes.data);
+        pfree(wanted->ends);
+    }
     run->report.entries_deferred += wanted->count;
     if (wanted->texts.data)
         pfree(wanted->texts.data);

@@ -448,12 +448,14 @@ bool use_lookup(FragmentRun *run, int index, bool *asked, uint32 *first) {
              (lookup->unified == 0 || run->unified_dictionaries[lookup->unified - 1].on_device);
     if (!*asked)
         return true;
-    prepare_expression(run, index);
     StringInfoData key, function;
     initStringInfo(&key);
     initStringInfo(&function);
     append_lookup_key(&key, lookup);
-    append_native_function(&function, lookup);
+    if (!lookup->deferred) { // (else the expression is that of evaluate_deferred(), in an attempt)
+        prepare_expression(run, index);
+        append_native_function(&function, lookup);
+    }
     protocol::UseLookupRequest head = {};
     const Size key_at = aligned(sizeof head), function_at = aligned(key_at + key.len);
     // A long constant (a byte takes four in a key): the results are sent, and not kept.
@@ -617,9 +619,12 @@ bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes,
 bool send_lookups(FragmentRun *run, int source) {
     for (int i = 0; i < run->fragment->nlookups; ++i) {
         const FragmentLookup *lookup = &run->fragment->lookups[i];
-        if (lookup->deferred)
-            continue;
-        if (lookup->kind == LookupKind::Table ? !send_table(run, i) : lookup->source == source && !send_lookup(run, i))
+        bool asked;
+        uint32 first;
+        if (lookup->kind == LookupKind::Table ? !send_table(run, i)
+            : lookup->source != source        ? false
+            : lookup->deferred                ? !use_lookup(run, i, &asked, &first)
+                                              : !send_lookup(run, i))
             return false;
     }
     return true;

@@ -7,7 +7,8 @@
 
 namespace gpuscan {
 
-// May the table be cached? It depends on nothing then but the expression and the dictionary.
+// May the table be cached, of a deferred lookup the entries that are known? It depends on nothing then but the expression and the
+// dictionary.
 bool lookup_is_cacheable(const FragmentLookup *lookup);
 
 // Appends what must be equal for two lookups over one dictionary to have the same table, if lookup_is_cacheable().
