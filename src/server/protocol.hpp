@@ -165,6 +165,7 @@ struct Area {
     AdmissionCredits admission_credits[2]; // ... and what it would be worth
     CachedBuilds cached_builds[2];         // of which builds tables are cached
     CountTable<256> unfit_numerics;        // by column: how often a value did not fit (pg/cost/numeric_form.cpp)
+    CountTable<128> fallen_back;           // by a program's form: fallbacks in a row (pg/exec/fallback_history.h)
     CountTable<64> rowwise_pages;          // by relation (pg/cost/rowwise_pages.h)
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now

@@ -10,6 +10,7 @@
 #include <cstdarg>
 
 #include "engine/store/chunk_build.hpp"
+#include "pg/exec/fallback_history.h"
 #include "pg/exec/groups.h"
 #include "pg/exec/rows.h"
 #include "pg/fragment/build_fingerprints.h"
@@ -273,6 +274,10 @@ bool run_fragment(FragmentRun *run) {
         MemoryContextSwitchTo(old);
         return give_up(run, "a query of this form has ended the device process before");
     }
+    if (is_resting(run->form)) {
+        MemoryContextSwitchTo(old);
+        return give_up(run, "the last executions of this form fell back, so this one did not ask the device");
+    }
     run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
         run->copies[i] =
@@ -302,6 +307,8 @@ bool run_fragment(FragmentRun *run) {
         device_disconnect(run->connection);
         run->connection = nullptr;
         count_scans(run, finished);
+        if (!run->lost)
+            note_outcome(run->form, finished);
     }
     MemoryContextSwitchTo(old);
     return finished;
