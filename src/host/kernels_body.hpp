@@ -528,8 +528,17 @@ double sum_double(size_t n, const double *x, const uint8_t *nulls) {
 }
 
 size_t count(size_t n, const uint8_t *flags) {
-    size_t sum = 0;
-    for (size_t i = 0; i < n; ++i)
+    size_t sum = 0, i = 0;
+#ifdef GPUSCAN_AVX2
+    __m256i sums = _mm256_setzero_si256();
+    for (; i + 32 <= n; i += 32)
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(flags + i)),
+                                                      _mm256_setzero_si256()));
+    uint64_t parts[4];
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(parts), sums);
+    sum = parts[0] + parts[1] + parts[2] + parts[3];
+#endif
+    for (; i < n; ++i)
         sum += flags[i];
     return sum;
 }

@@ -50,6 +50,17 @@ TEST(HostKernels, SelectAgrees) {
             }
 }
 
+TEST(HostKernels, CountAgrees) {
+    std::mt19937 random(1);
+    for (const Kernels *k : others())
+        for (uint32_t n : lengths) {
+            std::vector<uint8_t> flags(n);
+            for (uint8_t &flag : flags)
+                flag = random() % 2;
+            ASSERT_EQ(base::table.count(n, flags.data()), k->count(n, flags.data())) << k->name << " " << n;
+        }
+}
+
 TEST(HostKernels, ExpandAgrees) {
     std::mt19937_64 random(1);
     for (const Kernels *k : others())
