@@ -296,12 +296,13 @@ struct PageEntry {
     uint32_t buffer;  // in place: buffer number from 0; copied: index of the page image
     uint64_t lsn;     // pd_lsn under the SHARE lock
 };
-struct DecodeRequest { // bad_pages uint16 (second check failed, of earlier windows); PageEntry[npages];
-    // TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte aligned; if there are
-    // n expressions uint8 (ExpressionState) by page and expression, and as many page images of their values
+struct
+    DecodeRequest { // PageEntry[npages]; TupleMask[npages] if has_masks; page images (8192 * npages) if copied, 8-byte
+    // aligned; if there are n expressions uint8 (ExpressionState) by page and expression, and as many page images of their values
     uint32_t source;
     uint32_t npages;
-    uint32_t nbad;
+    uint32_t
+        chunk; // Decode: the one that this session builds, or else the one that the session builds which it has joined
     uint32_t copied;
     uint32_t has_masks; // DecodeRows always; Decode: if not all normal line pointers of all pages count
     uint32_t unused;

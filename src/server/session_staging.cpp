@@ -233,7 +233,7 @@ static void read_expressions(const DecodeRequest &request, MessageReader &in, st
     }
 }
 
-// What follows the pages that must not be used.
+// What follows the head of the request.
 Session::MaskedWindow Session::masked_window(const DecodeRequest &request, MessageReader &in) const {
     MaskedWindow to;
     const std::vector<PageEntry> entries = in.array<PageEntry>(request.npages);
@@ -249,16 +249,15 @@ void Session::decode(MessageReader &in, MessageWriter &out, const std::atomic<ui
     const DecodeRequest request = in.head<DecodeRequest>();
     SourceFeed &source = feed(request.source);
     check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
-    const std::vector<uint16_t> bad = in.array<uint16_t>(request.nbad);
     const MaskedWindow window = masked_window(request, in);
-    put_statuses(out, source.decode(window.pages, bad, cancel), source);
+    put_statuses(out, source.decode(request.chunk, window.pages, cancel), source);
 }
 
 void Session::decode_rows(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
     const DecodeRequest request = in.head<DecodeRequest>();
     SourceFeed &source = feed(request.source);
     check(request.npages <= (request.copied ? max_copied_pages : max_window_pages), "too many pages");
-    check(request.has_masks && request.nbad == 0, "DecodeRows needs masks and nothing else");
+    check(request.has_masks != 0, "DecodeRows needs masks");
     const MaskedWindow window = masked_window(request, in);
     put_statuses(out, source.decode_rows(window.pages, cancel), source);
 }

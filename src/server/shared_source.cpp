@@ -59,8 +59,19 @@ std::vector<HeldChunk> SharedSource::collect() {
     return std::exchange(delivered_, {});
 }
 
+void SharedSource::offer(std::shared_ptr<ChunkInWork> build) {
+    std::lock_guard<std::mutex> guard(lock_);
+    build_.swap(build); // (the old one goes after the lock)
+}
+
+std::shared_ptr<ChunkInWork> SharedSource::offered() const {
+    std::lock_guard<std::mutex> guard(lock_);
+    return build_;
+}
+
 void SharedSource::close() {
     std::vector<HeldChunk> dropped; // let go outside the lock
+    offer(nullptr);
     std::lock_guard<std::mutex> guard(lock_);
     closed_ = true;
     dropped = std::exchange(delivered_, {});

@@ -6,6 +6,8 @@
 // that no code of a dictionary is run that the leader's lookups do not know. Held and delivered chunks count together: a
 // pass is full for everybody at once, and helpers stop taking chunks until the leader has run over them.
 //
+// The chunk that the leader itself builds is offered, too: what a helper decodes without staging a chunk of its own goes into it.
+//
 // A source whose session has ended is closed: what is delivered then is dropped (the cache may still have it).
 #pragma once
 
@@ -16,10 +18,27 @@
 #include <vector>
 
 #include "engine/store/cache.hpp"
+#include "engine/store/chunk_build.hpp"
 
 namespace gpuscan {
 
 struct ServedDevice;
+
+// A chunk that is being built. It outlives the session that began it while another one decodes into it.
+struct ChunkInWork {
+    uint32_t chunk = 0;
+    bool is_private = false;
+    ChunkQuestion question;
+    std::shared_ptr<PagePlaces> places;
+    std::vector<ColumnRef> columns; // the source's, then companions
+    ChunkRef base;                  // of a private build: what the cache had
+    PageBits covered;               // of the base
+    bool squeezed = false;
+    Cache::Token token;
+    std::mutex lock;   // of the builder, and of: ...
+    bool over = false; // it was published, or decoding has failed
+    std::unique_ptr<ChunkBuilder> builder;
+};
 
 // What is staged of one chunk.
 struct HeldChunk {
@@ -64,6 +83,9 @@ class SharedSource {
     std::vector<HeldChunk> collect();
     void close();
     bool is_closed() const;
+    // What the leader builds; nullptr: nothing.
+    void offer(std::shared_ptr<ChunkInWork> build);
+    std::shared_ptr<ChunkInWork> offered() const;
 
   private:
     void add(const HeldChunk &chunk);
@@ -72,6 +94,7 @@ class SharedSource {
     bool closed_ = false;
     std::vector<bool> staged_; // by chunk
     std::vector<HeldChunk> delivered_;
+    std::shared_ptr<ChunkInWork> build_;
 };
 
 // The sources that can be joined. A ticket is a number that nobody guesses by mistake.

@@ -96,7 +96,8 @@ SourceFeed::~SourceFeed() {
 }
 
 ChunkBuilder::Allocate SourceFeed::cache_allocator(bool *squeezed) {
-    return [this, squeezed](size_t bytes) { return cache_.allocate(bytes, began_, squeezed); };
+    // (Another session may decode into a build while this one ends.)
+    return [&cache = cache_, began = began_, squeezed](size_t bytes) { return cache.allocate(bytes, began, squeezed); };
 }
 
 ChunkBuilder::Allocate SourceFeed::work_allocator() {
@@ -175,7 +176,7 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
                                      const std::atomic<uint32_t> *cancel) {
     check(relation_ != nullptr, "the source is not a relation");
     check(!shared_->is_staged(request.chunk), "the chunk is staged already");
-    build_.reset();
+    take_build();
     const bool cacheable = request.map_lsn != 0 || request.lsns_prove != 0;
     const ChunkQuestion asked = question(request.chunk, request.npages, request.map_lsn, request.wal_end,
                                          request.lsns_prove != 0, visible, given, cancel);
@@ -330,7 +331,7 @@ SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, co
 
 SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
                                            ChunkQuestion question, Cache::Token token) {
-    auto build = std::make_unique<Build>();
+    auto build = std::make_shared<ChunkInWork>();
     build->chunk = request.chunk;
     build->is_private = !token;
     build->question = std::move(question);
@@ -360,6 +361,8 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
                                                     build->is_private ? nullptr : base, todo, request.npages,
                                                     std::move(columns), shared_->columns.size());
     build_ = std::move(build);
+    if (!joined_)
+        shared_->offer(build_);
     return {StageState::NeedPages, answer.missing, expressions};
 }
 
@@ -373,38 +376,48 @@ uint64_t SourceFeed::lacking_expressions(const ChunkVersion *base, const ChunkAn
     return lacking;
 }
 
-std::vector<PageStatus> SourceFeed::decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
+std::vector<PageStatus> SourceFeed::decode(uint32_t chunk, const std::vector<WindowPage> &window,
                                            const std::atomic<uint32_t> *cancel) {
-    check(build_ != nullptr, "no chunk is being built");
+    const std::shared_ptr<ChunkInWork> build = build_ || !shared_ || !joined_ ? build_ : shared_->offered();
+    check(build != nullptr && build->chunk == chunk, "the chunk is not being built");
+    std::lock_guard<std::mutex> guard(build->lock);
+    check(!build->over, "the chunk is not being built any more");
     PageBits twice;
     for (const WindowPage &page : window) {
-        check(page.page < pages_per_chunk && build_->builder->wanted(page.page) && !twice.test(page.page),
+        check(page.page < pages_per_chunk && build->builder->wanted(page.page) && !twice.test(page.page),
               "the page is not missing");
         twice.set(page.page);
     }
-    drop_bad_pages(bad);
     for (const WindowPage &page : window)
         if (page.in_place)
-            build_->places->set(page.page, static_cast<uint32_t>(size_t(page.data - pool_.pages) / page_size));
+            build->places->set(page.page, static_cast<uint32_t>(size_t(page.data - pool_.pages) / page_size));
     try {
-        return build_->builder->decode(window, cancel);
+        return build->builder->decode(window, cancel);
     } catch (const Undecodable &reason) {
-        build_.reset();
+        build->over = true;
         give_up(reason);
+    } catch (...) {
+        build->over = true;
+        throw;
     }
 }
 
-void SourceFeed::drop_bad_pages(const std::vector<uint16_t> &bad) {
-    for (uint16_t page : bad) {
-        check(page < pages_per_chunk && build_->builder->was_decoded(page), "the page was not decoded");
-        build_->builder->drop_page(page);
-    }
+// The session's own, which nobody else finds any more.
+std::shared_ptr<ChunkInWork> SourceFeed::take_build() {
+    if (build_ && !joined_)
+        shared_->offer(nullptr);
+    return std::move(build_);
 }
 
 SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad) {
-    check(build_ != nullptr, "no chunk is being built");
-    drop_bad_pages(bad);
-    std::unique_ptr<Build> build = std::move(build_);
+    const std::shared_ptr<ChunkInWork> build = take_build();
+    check(build != nullptr, "no chunk is being built");
+    std::lock_guard<std::mutex> guard(build->lock);
+    check(!std::exchange(build->over, true), "the chunk is not being built any more");
+    for (uint16_t page : bad) {
+        check(page < pages_per_chunk && build->builder->was_decoded(page), "the page was not decoded");
+        build->builder->drop_page(page);
+    }
     const std::shared_ptr<ChunkVersion> version = build->builder->finish();
     const PageBits usable = build->builder->covered();
     if (!build->is_private) { // (first, since that sums up the version)
@@ -578,7 +591,7 @@ bool SourceFeed::shares_dictionaries(const SourceFeed &other) const {
 }
 
 void SourceFeed::add_to(PassInput &input) {
-    build_.reset();
+    take_build();
     for (const HeldChunk &held : held_) {
         ChunkView view;
         view.nrows = held.rows->nrows;
@@ -677,7 +690,7 @@ std::vector<Type> SourceFeed::column_types() const {
 }
 
 void SourceFeed::release(bool last) {
-    build_.reset();
+    take_build();
     size_t bytes = 0, private_bytes = 0;
     for (const HeldChunk &chunk : held_) {
         bytes += chunk.bytes;

@@ -79,7 +79,8 @@ class SourceFeed {
     // The caller touches what is held.
     StagedAhead stage_ahead(const protocol::StageManyEntry &entry, Examined &&examined,
                             const std::function<bool(const ChunkView &)> &is_prunable, bool may_prune);
-    std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::vector<uint16_t> &bad,
+    // Pages of the chunk that this session builds, or that the session builds which it has joined.
+    std::vector<PageStatus> decode(uint32_t chunk, const std::vector<WindowPage> &window,
                                    const std::atomic<uint32_t> *cancel);
     Staged publish(const std::vector<uint16_t> &bad);
 
@@ -126,19 +127,6 @@ class SourceFeed {
     int64_t max_code(uint32_t column) const; // largest code staged so far, -1: none
 
   private:
-    struct Build {
-        uint32_t chunk = 0;
-        bool is_private = false;
-        ChunkQuestion question;
-        std::shared_ptr<PagePlaces> places;
-        std::vector<ColumnRef> columns; // the source's, then companions
-        ChunkRef base;                  // of a private build: what the cache had
-        PageBits covered;               // of the base
-        bool squeezed = false;
-        Cache::Token token;
-        std::unique_ptr<ChunkBuilder> builder;
-    };
-
     struct SourceColumn : TransientColumn {
         uint32_t id = 0;       // in its relation
         int64_t max_code = -1; // largest code staged so far
@@ -163,7 +151,7 @@ class SourceFeed {
     Staged start_build(const protocol::StageRequest &request, const ChunkRef &base, const ChunkAnswer &answer,
                        ChunkQuestion question, Cache::Token token);
     uint64_t lacking_expressions(const ChunkVersion *base, const ChunkAnswer &answer) const;
-    void drop_bad_pages(const std::vector<uint16_t> &bad);
+    std::shared_ptr<ChunkInWork> take_build();
     void hold(const ChunkVersion &version, RowsRef rows, bool is_private);
     void keep(HeldChunk chunk);
     void count_hits(uint32_t pages);
@@ -184,7 +172,7 @@ class SourceFeed {
     std::vector<std::shared_ptr<Dictionary>> own_dictionaries_;
     std::vector<SourceColumn> columns_;
 
-    std::unique_ptr<Build> build_;
+    std::shared_ptr<ChunkInWork> build_;
     std::vector<HeldChunk> held_;
     uint64_t new_rows_ = 0;
     std::unique_ptr<DecodedRows> decoded_; // nullptr: there were none

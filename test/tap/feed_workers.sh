@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Parallel workers bring the chunks of a large table to the device: right answers cold and hot, beside writers, with a cache
-# far too small, without free slots or workers; cancels and the end of a worker leave no pin and no slot behind.
+# Parallel workers bring the chunks of a large table to the device, or parts of one chunk: right answers cold and hot, beside writers, with
+# a cache far too small, without free slots or workers; cancels and the end of a worker leave no pin and no slot behind.
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
@@ -9,11 +9,19 @@ start_server 'shared_buffers = 640MB' 'gpuscan.device = host' 'gpuscan.max_feed_
 sql "CREATE EXTENSION pg_buffercache;
      CREATE UNLOGGED TABLE long (id int, g int2, n numeric(9,2), t text) WITH (fillfactor = 10, autovacuum_enabled = off);
      INSERT INTO long SELECT i, i % 40, i / 4.0, 't' || i % 1000 FROM generate_series(1, 1200000) i;
+     CREATE TABLE docs (id int PRIMARY KEY, g int2, d timestamp, doc jsonb) WITH (fillfactor = 70, autovacuum_enabled = off);
+     INSERT INTO docs SELECT i, i % 40, '2024-01-01'::timestamp + i * interval '7 minutes', jsonb_build_object('n', i % 977, 'name', 'n' || i % 50,
+         'odd', CASE WHEN i % 3001 = 7 THEN 'none' ELSE (i % 13)::text END) FROM generate_series(1, 100000) i;
+     VACUUM (FREEZE, ANALYZE) docs;
      CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 5 AS name FROM generate_series(0, 30) i;
      ANALYZE long; VACUUM (FREEZE, ANALYZE) dim"
 pages=$(sql "SELECT pg_relation_size('long') / 8192")
 ok "the table has at least three chunks ($pages pages)" test "$pages" -gt 65344
+one_chunk=$(sql "SELECT pg_relation_size('docs') / 8192")
+ok "docs has one chunk, and pages enough for three processes ($one_chunk pages)" test "$one_chunk" -gt 1229 -a "$one_chunk" -lt 32672
 evict='SELECT gpuscan.evict();'
+months="SELECT to_char(d, 'YYYY-MM'), count(*), sum((doc ->> 'n')::int), min(doc ->> 'name') FROM docs WHERE g < 30 GROUP BY 1"
+shown="SELECT g, count(*), sum(length(to_char(n, 'FM9999999.99'))) FROM long GROUP BY g"
 groups='SELECT t, count(*), sum(n) FROM long WHERE g < 20 GROUP BY t'
 
 # What pg_stat_all_tables gets of a query that reads the table: rows beside those that there are.
@@ -28,9 +36,17 @@ check_all() {
     is "$1: join" "$(sql "$2 SELECT check_query('SELECT name, count(*), sum(id) FROM long JOIN dim ON g = k GROUP BY name')" | tail -n 1)" 'ok (5 rows)'
     is "$1: the build side" "$(sql "$2 SELECT check_query('SELECT count(*), sum(a.n) FROM dim JOIN long a ON a.id = k')" | tail -n 1)" 'ok (1 rows)'
 }
-# workers SETTINGS...: how many a cold query has used
+# workers SETTINGS [QUERY]: how many a cold query has used
 workers() {
-    sql "$evict SET gpuscan.offload = force; $1 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $groups" | sed -n 's/.*Feed Workers: //p'
+    sql "$evict SET gpuscan.offload = force; $1 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ${2:-$groups}" | sed -n 's/.*Feed Workers: //p'
+}
+# check QUERY [SETTINGS]: the last line, without the number of rows
+check() { sql "$2 SELECT check_query(\$query\$$1\$query\$)" | tail -n 1 | sed 's/([0-9]*/(N/'; }
+check_expressions() {
+    is "$1: expressions of one chunk" "$(check "$months" "$2")" 'ok (N rows)'
+    is "$1: expressions that fail in some rows" \
+        "$(check "SELECT g, sum((doc ->> 'odd')::int) FROM docs WHERE id % 3001 <> 7 GROUP BY g" "$2")" 'ok (N rows)'
+    is "$1: expressions of several chunks, each by all" "$(check "$shown" "$2 SET gpuscan.max_feed_workers = 4;")" 'ok (N rows)'
 }
 # (A session tells its client that it ends, and ends then.)
 idle() {
@@ -38,7 +54,7 @@ idle() {
         [ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type IN ('client backend', 'parallel worker')")" != 0 ] || break
         sleep 0.1
     done
-    is "$1: no buffer is pinned" "$(sql "SELECT coalesce(sum(pinning_backends), 0) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('long')
+    is "$1: no buffer is pinned" "$(sql "SELECT coalesce(sum(pinning_backends), 0) FROM pg_buffercache WHERE relfilenode IN (pg_relation_filenode('long'), pg_relation_filenode('docs'))
         AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())")" 0
     is "$1: no worker is left" "$(sql "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'")" 0
     is "$1: the slots are back" "$(
@@ -114,56 +130,73 @@ is 'a cursor' "$(sql "SET gpuscan.offload = force; SET cursor_tuple_fraction = 1
 is 'prewarming' "$(sql "$evict SELECT gpuscan.prewarm('long')" | tail -n 1)" "$pages"
 check_all 'cold' "$evict"
 check_all 'hot' ''
+is 'two workers evaluate for one chunk' "$(workers '' "$months")" 2
+is 'four for several' "$(workers 'SET gpuscan.max_feed_workers = 4;' "$shown")" 4
+is 'the session alone evaluates for one chunk' "$(workers 'SET gpuscan.max_feed_workers = 0;' "$months")" ''
+check_expressions 'cold' "$evict"
+check_expressions 'hot' ''
 
 sql 'UPDATE long SET n = n + 1 WHERE id IN (5, 299999, 599990, 1100000); DELETE FROM long WHERE id BETWEEN 300 AND 400 OR id BETWEEN 890000 AND 890200'
+sql "UPDATE docs SET doc = doc || '{\"n\": 5}' WHERE id % 7 = 0; DELETE FROM docs WHERE id BETWEEN 300 AND 400"
 check_all 'written to, cold' "$evict"
+check_expressions 'written to, cold' "$evict"
 # Beside writers: an answer that is consistent in itself, by PostgreSQL and by the device in one snapshot
 printf '%s\n' '\set id random(1, 1200000)' 'UPDATE long SET n = n + 1 WHERE id BETWEEN :id AND :id + 50;' >"$tap_files/writer.sql"
 sql 'CREATE INDEX ON long (id)'
-pgbench -n -f "$tap_files/writer.sql" -c 2 -j 1 -T 15 >"$tap_files/pgbench.log" 2>&1 &
+cat >"$tap_files/docs_writer.sql" <<'SQL'
+\set id random(1, 100000)
+UPDATE docs SET doc = doc || '{"n": 3}', d = d + interval '1 hour' WHERE id BETWEEN :id AND :id + 20;
+SQL
+pgbench -n -f "$tap_files/writer.sql" -f "$tap_files/docs_writer.sql" -c 2 -j 1 -T 30 >"$tap_files/pgbench.log" 2>&1 &
 writers=$!
 differences=0
 while kill -0 "$writers" 2>/dev/null; do
-    answer=$(sql "$evict BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT check_query('SELECT count(*), sum(id), sum(n), min(t), max(t) FROM long'); COMMIT" | tail -n 1)
-    [ "$answer" = 'ok (1 rows)' ] || { differences=$((differences + 1)); note "$answer"; }
+    for query in 'SELECT count(*), sum(id), sum(n), min(t), max(t) FROM long' "$months" "$shown" "$months"; do
+        answer=$(sql "$evict SET gpuscan.max_feed_workers = 4; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT check_query(\$query\$$query\$query\$); COMMIT" | tail -n 1)
+        [[ $answer == 'ok ('* ]] || { differences=$((differences + 1)); note "$answer"; }
+    done
 done
 wait "$writers"
 is 'beside writers there is no difference' "$differences" 0
 note "writers: $(grep 'actually processed' "$tap_files/pgbench.log" | sed 's/.*://') transactions"
 sql 'VACUUM long'
 check_all 'vacuumed' ''
+check_expressions 'after the writers' ''
 
 # ---- interruptions ----
 
-# interrupt DELAY FUNCTION WHOM: some time after its start
+# interrupt DELAY FUNCTION WHOM QUERY: some time after its start
 interrupt() {
-    psql -XAt -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan.evict()' -c "$groups" -c "SELECT 'usable'" >"$tap_files/session.out" 2>&1 &
+    psql -XAt -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan.evict()' -c "$4" -c "SELECT 'usable'" >"$tap_files/session.out" 2>&1 &
     local session=$!
     sleep "$1"
-    sql "SELECT $2(pid) FROM pg_stat_activity WHERE backend_type = '$3' AND query LIKE 'SELECT t, count%'" >/dev/null
+    sql "SELECT $2(pid) FROM pg_stat_activity WHERE backend_type = '$3' AND left(query, 20) = left(\$query\$$4\$query\$, 20)" >/dev/null
     wait "$session"
     tail -n 1 "$tap_files/session.out"
 }
 goes_on=0
 for delay in 0.05 0.1 0.15 0.2 0.3 0.5; do
-    [ "$(interrupt "$delay" pg_cancel_backend 'client backend')" = usable ] || goes_on=1
-    [ "$(interrupt "$delay" pg_cancel_backend 'parallel worker')" = usable ] || goes_on=1
-    [ "$(interrupt "$delay" pg_terminate_backend 'parallel worker')" = usable ] || goes_on=1
-    interrupt "$delay" pg_terminate_backend 'client backend' >/dev/null
+    for query in "$groups" "$months"; do
+        [ "$(interrupt "$delay" pg_cancel_backend 'client backend' "$query")" = usable ] || goes_on=1
+        [ "$(interrupt "$delay" pg_cancel_backend 'parallel worker' "$query")" = usable ] || goes_on=1
+        [ "$(interrupt "$delay" pg_terminate_backend 'parallel worker' "$query")" = usable ] || goes_on=1
+        interrupt "$delay" pg_terminate_backend 'client backend' "$query" >/dev/null
+    done
 done
 result "$goes_on" 'sessions go on after cancels and terminated workers'
 ok 'some of them met a cancel' grep -q 'canceling statement due to user request' "$SERVER_LOG"
 ok 'some of them lost a worker' grep -q 'terminating background worker "parallel worker\|terminating connection due to administrator command' "$SERVER_LOG"
 idle 'after interruptions'
 check_all 'after interruptions' "$evict"
-for _ in 1 2 3; do
-    psql -XAtq -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan.evict()' -c "$groups" >"$tap_files/killed.out" 2>&1 &
+check_expressions 'after interruptions' "$evict"
+for query in "$groups" "$groups" "$groups" "$months" "$months"; do
+    psql -XAtq -c 'SET gpuscan.offload = force' -c 'SELECT gpuscan.evict()' -c "$query" >"$tap_files/killed.out" 2>&1 &
     session=$!
     sleep 0.2
     pid=$(sql "SELECT pid FROM gpuscan.devices WHERE kind = 'host'")
     kill -KILL "$pid"
     wait "$session"
-    ok 'the device process dies: PostgreSQL answers' test "$(wc -l <"$tap_files/killed.out")" -gt 400
+    ok 'the device process dies: PostgreSQL answers' test "$(wc -l <"$tap_files/killed.out")" -gt 15
     wait_until 30 "SELECT state = 'ready' AND pid <> $pid FROM gpuscan.devices WHERE kind = 'host'"
 done
 idle 'after the deaths of the device process'
@@ -179,6 +212,7 @@ is 'workers leave the slots to sessions' "$(
 script/server.sh restart "$SERVER" 'gpuscan.cache_size = 8MB' 'shared_buffers = 16MB' 'max_connections = 100' 'gpuscan.max_concurrent_fragments = 64' || exit 1
 wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
 check_all 'a cache and shared_buffers far too small' ''
+check_expressions 'a cache and shared_buffers far too small' ''
 answer=$(sql "SET gpuscan.offload = off; SELECT count(*), sum(id) FROM long")
 is 'fifty sessions at once' "$(
     for _ in $(seq 50); do
@@ -189,6 +223,7 @@ is 'fifty sessions at once' "$(
 script/server.sh restart "$SERVER" 'gpuscan.cache_size = 64MB' 'shared_buffers = 320MB' || exit 1
 wait_until 30 "SELECT state = 'ready' FROM gpuscan.devices WHERE kind = 'host'"
 check_all 'a cache that streams' ''
+check_expressions 'a cache that streams' ''
 is 'workers feed it' "$(workers '' | grep -cE '^[12]$')" 1
 note "memory of the host device: $(sql "SELECT pg_size_pretty(memory_used) FROM gpuscan.devices WHERE kind = 'host'")"
 nothing_in_log 'PANIC|TRAP|leak|was terminated by signal 11|still pinned|not closed' 'nothing bad in the log'

@@ -277,14 +277,12 @@ inline PageBits bits_of(const Answer &answer) {
     return bits;
 }
 
-inline Message decode_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &pages,
-                              const std::vector<uint16_t> &bad = {}) {
+inline Message decode_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &pages) {
     DecodeRequest request = {};
     request.source = source;
     request.npages = static_cast<uint32_t>(pages.size());
-    request.nbad = static_cast<uint32_t>(bad.size());
     Message message;
-    message.put(request).array(bad);
+    message.put(request);
     std::vector<PageEntry> entries;
     for (uint32_t p : pages)
         entries.push_back({static_cast<uint16_t>(p), static_cast<uint16_t>(r.tuples[p]), r.first + p, r.lsns[p]});

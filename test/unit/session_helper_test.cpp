@@ -105,6 +105,58 @@ TEST_F(SessionHelperTest, AHelperCanOnlyStageAndNotTwice) {
     EXPECT_EQ(cache->bytes(), 0u);
 }
 
+TEST_F(SessionHelperTest, AHelperDecodesIntoTheLeadersChunk) {
+    auto first = client(), second = client();
+    Course leader{*first, server}, helper{*second, server};
+    Answer a;
+    auto begin = [&] {
+        ASSERT_TRUE(leader.ask(Command::Open, open_message(count_program())));
+        ASSERT_TRUE(leader.ask(Command::DefineSource, define_message(0, server.fact, {1})));
+        ASSERT_TRUE(leader.ask(Command::Share, Message().put(ShareRequest{0, 0, 100}), &a));
+        ASSERT_TRUE(helper.ask(Command::Join, Message().put(JoinRequest{a.head<ShareReply>().ticket})));
+    };
+    const Message third = decode_message(0, server.fact, {3, 4});
+    begin();
+    EXPECT_FALSE(helper.ask(Command::Decode, third)); // nobody builds
+    EXPECT_EQ(helper.status, Status::Invalid);
+    begin();
+    ASSERT_TRUE(leader.ask(Command::Stage, stage_message(0, server.fact, false), &a));
+    ASSERT_EQ(a.head<StageReply>().state, static_cast<uint32_t>(StageState::NeedPages));
+    ASSERT_TRUE(leader.ask(Command::Decode, decode_message(0, server.fact, {0, 1, 2})));
+    ASSERT_TRUE(helper.ask(Command::Decode, third));
+    ASSERT_TRUE(leader.ask(Command::Publish, publish_message(0, {1, 4}), &a)); // one of each is bad
+    PageBits good;
+    for (uint32_t page : {0, 2, 3})
+        good.set(page);
+    EXPECT_EQ(bits_of(a), good);
+    EXPECT_FALSE(helper.ask(Command::Decode, decode_message(0, server.fact, {5}))); // it is built
+    EXPECT_EQ(helper.status, Status::Invalid);
+    ASSERT_TRUE(leader.ask(Command::Run, run_message(0)));
+    ASSERT_TRUE(leader.ask(Command::Fetch, Message(), &a));
+    EXPECT_EQ(unpack(a, 0, 1).states.at(0).count,
+              server.fact.tuples[0] + server.fact.tuples[2] + server.fact.tuples[3]);
+    // Another chunk's pages, a page twice, and after the end of the leader.
+    for (uint32_t chunk : {1, 0}) {
+        cache->evict_all();
+        begin();
+        ASSERT_TRUE(leader.ask(Command::Stage, stage_message(0, server.fact, false)));
+        ASSERT_TRUE(leader.ask(Command::Decode, decode_message(0, server.fact, {0, 1, 2})));
+        Message message = decode_message(0, server.fact, {chunk == 0 ? 2u : 5u});
+        memcpy(&message.bytes[offsetof(DecodeRequest, chunk)], &chunk, sizeof chunk);
+        EXPECT_FALSE(helper.ask(Command::Decode, message));
+        EXPECT_EQ(helper.status, Status::Invalid);
+    }
+    cache->evict_all();
+    begin();
+    ASSERT_TRUE(leader.ask(Command::Stage, stage_message(0, server.fact, false)));
+    ASSERT_TRUE(helper.ask(Command::Decode, third));
+    ASSERT_TRUE(leader.ask(Command::Close, Message()));
+    EXPECT_FALSE(helper.ask(Command::Decode, decode_message(0, server.fact, {5})));
+    EXPECT_EQ(helper.status, Status::Invalid);
+    cache->evict_all();
+    EXPECT_EQ(cache->bytes(), 0u);
+}
+
 TEST_F(SessionHelperTest, OneBuildsTheOthersAreBusyAndAbandonmentFreesTheToken) {
     auto first = client(), second = client();
     Course a{*first, server}, b{*second, server};

@@ -166,6 +166,8 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
     add(Stage::Feed, Count::BackendRow, piece.rowwise_by_one * page_by_row_rows);
     add(Stage::Feed, Count::PageInTeam,
         piece.by_one * share_of_workers(work.workers) + piece.rowwise_by_one * share_of_workers(work.row_workers));
+    add(Stage::Feed, Count::PlanCost, piece.by_one * work.evaluated);
+    add(Stage::Feed, Count::BackendRow, piece.by_one * page_rows * work.expressions);
     const double feeding = ns_ - before;
     if (machine_.gpu)
         add(Stage::Feed, Count::LinkSeqRead, pages * page_bytes);
@@ -189,8 +191,7 @@ void Ledger::relation(const RelationWork &work) {
                  even = round > 0 ? std::floor(brought / round) * round : brought;
     bring(work, {even, even / (1 + work.workers), 0, 0});
     const double last = brought - even;
-    const double chunks =
-        work.chunk_pages > 0 ? std::max(std::ceil(brought / work.chunk_pages), 1.0) : 1 + work.workers;
+    const double chunks = work.chunk_pages > 0 ? std::max(std::ceil(brought / work.chunk_pages), 1.0) : 1;
     const double numbering = machine_.gpu ? std::min(1 + work.workers, chunks) : 1;
     bring(work, {last, std::min(last, work.chunk_pages), rowwise, rowwise / (1 + work.row_workers)});
     if (decoded > 0)

@@ -107,9 +107,11 @@ struct RelationWork {
     bool brought_before;   // another source of the fragment has brought the same columns
     bool unread;           // nobody looks at its rows: a table that was made of them is still there
     // Feeding processes beside the backend, for pages that are decoded and for those read row by row (all that would be worth it),
-    // and how many pages each of them takes at a time (0: they share evenly).
+    // and how many pages each of them takes at a time (0: they share each chunk).
     double workers, row_workers;
     double chunk_pages;
+    double expressions; // absent ones that PostgreSQL evaluates for the pages that are decoded
+    double evaluated;   // ... which costs it so much for a page
 };
 
 constexpr double value_bytes = 4;        // of a column, in frames

@@ -165,9 +165,10 @@ Cost device_relation_cost(const tier::RelationWork *work, tier::Breakdown *break
     const double missing = decoded * tier::missing_share(relation, machine.cache_bytes);
     const double rowwise = work->pages - decoded;
     const double chunks = std::ceil(work->pages / pages_per_chunk);
-    relation.workers = feed_workers_worth(missing, 0, 0, chunks);
-    relation.row_workers = feed_workers_worth(0, rowwise, 0, chunks);
-    relation.chunk_pages = pages_per_chunk;
+    const FeedWorkers workers = feed_workers_worth(missing, 0, missing * work->expressions, chunks);
+    relation.workers = workers.count;
+    relation.row_workers = feed_workers_worth(0, rowwise, 0, chunks).count;
+    relation.chunk_pages = workers.in_parts ? 0 : pages_per_chunk;
     l.relation(relation);
     return device_cost(l);
 }

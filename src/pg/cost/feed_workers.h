@@ -1,4 +1,4 @@
-// How many parallel workers are worth starting to bring pages to the device.
+// How many parallel workers are worth starting to bring pages to the device, and what each of them brings.
 #pragma once
 
 #include "pg/pg.h"
@@ -12,7 +12,12 @@ constexpr double row_page_work = 4; // a page of which each row's visibility is 
 constexpr double evaluated_page_work =
     40; // one for whose rows PostgreSQL evaluates an expression: 100 rows, 0.2 us each
 
+struct FeedWorkers {
+    int count;
+    bool in_parts; // all work on one chunk after the other; else each on chunks of its own
+};
+
 // `evaluated`: by page and expression.
-int feed_workers_worth(double pages, double rowwise, double evaluated, double chunks);
+FeedWorkers feed_workers_worth(double pages, double rowwise, double evaluated, double chunks);
 
 } // namespace gpuscan

@@ -2,6 +2,7 @@
 // common.
 #pragma once
 
+#include "pg/cost/feed_workers.h"
 #include "pg/exec/run.h"
 
 namespace gpuscan {
@@ -55,6 +56,24 @@ struct ChunkWork {
 };
 
 struct ExpressionFeed; // expression_pages.cpp
+struct FeedLeader;     // parallel_feed.cpp
+
+// A chunk whose missing pages several processes decode, in parts that they take in turn. Nothing of it changes once it is open but what is
+// atomic, and `bad`.
+struct SharedBuild {
+    pg_atomic_uint32 state; // SharedBuildState
+    pg_atomic_uint32 next_part, parts_done;
+    pg_atomic_uint32 windows, pages_decoded; // by workers
+    uint32 part_pages, nparts;
+    uint32 nvisible;
+    bool lsns_prove;
+    TransactionId horizon;
+    uint64 lacking;
+    uint8 visible[bitmap_bytes_aligned];
+    uint8 missing[bitmap_bytes_aligned];
+    slock_t lock;
+    uint8 bad[bitmap_bytes_aligned]; // decoded by workers, but the second check failed
+};
 
 struct ChunkFeed {
     FragmentRun *run;
@@ -79,6 +98,9 @@ struct ChunkFeed {
     XLogRecPtr map_lsn; // 0: nothing is known by the map
     uint32 nvisible;
     TransactionId horizon; // of the build: every snapshot sees what older transactions did
+    FeedLeader *leader;    // of workers who help to build the chunk; NULL: nobody does
+    SharedBuild *shared;   // NULL: all pages are decoded here
+    uint32 parts;          // of it that have been taken
 };
 
 struct RowFeed; // feed_rows.cpp
@@ -126,6 +148,8 @@ void go_to_chunk(ChunkFeed *feed, uint32 chunk);
 void take_covered(uint8 *covered, const ChunkAhead *ahead);
 // Brings the chunk into the session as far as possible; `work->covered` says for which pages.
 bool stage_chunk(ChunkFeed *feed, bool *pass_full);
+// In a parallel worker: brings parts of the chunk that the leader builds.
+bool help_to_build(ChunkFeed *feed, SharedBuild *build);
 // The pages of the chunk that are not in `covered`.
 bool feed_uncovered(ChunkFeed *feed, const uint8 *covered);
 
@@ -185,8 +209,13 @@ PageBuffer find_page(PageFinder *finder, Relation relation, BlockNumber block);
 
 // How many workers are worth starting for so many missing pages of so many chunks, pages read row by row, and evaluations of an
 // expression for a page.
-int workers_for_chunks(uint32 nchunks, uint64 npages, uint64 rowwise, uint64 evaluated);
+FeedWorkers workers_for_chunks(uint32 nchunks, uint64 npages, uint64 rowwise, uint64 evaluated);
 // Feeds these of the chunks ahead together with workers, who bring rows if `rowwise`.
-bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool rowwise, int nworkers);
+bool feed_in_parallel(SourceScan *scan, const uint32 *chunks, uint32 nchunks, bool rowwise, const FeedWorkers &workers);
+// The leader of such workers begins to build a chunk (feed->shared), whose parts they may take from here on.
+void open_shared_build(ChunkFeed *feed, const uint8 *missing);
+// Waits for the parts that others have taken, after the last one has been. `nothing` becomes false if there was a page in them, and
+// `decoded` grows.
+bool wait_for_parts(ChunkFeed *feed, bool *nothing, uint32 *decoded);
 
 } // namespace gpuscan

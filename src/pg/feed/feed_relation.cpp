@@ -559,25 +559,49 @@ bool take_tuples(const ChunkFeed *feed, PageBuffer buffer, uint32 number, TupleM
     return true;
 }
 
-// Fills a window with the next missing pages from *next on, first check included.
-void collect_window(ChunkFeed *feed, Window *window, uint32 *next) {
+// Pages of the chunk that this process is to decode.
+struct Part {
+    uint32 next, end;
+};
+
+Part whole_chunk(const ChunkFeed *feed) { return {0, feed->shared ? 0 : feed->npages}; }
+
+// Takes the next one of a chunk that others decode, too; false: there is none.
+bool take_part(ChunkFeed *feed, Part *part) {
+    SharedBuild *build = feed->shared;
+    if (!build)
+        return false;
+    const uint32 number = pg_atomic_fetch_add_u32(&build->next_part, 1);
+    if (number >= build->nparts)
+        return false;
+    ++feed->parts;
+    part->next = number * build->part_pages;
+    part->end = std::min(part->next + build->part_pages, feed->npages);
+    return true;
+}
+
+// Fills a window with the next missing pages, first check included.
+void collect_window(ChunkFeed *feed, Window *window, Part *part) {
     const bool copy = feed->window_pages == 0;
     const uint32 limit = pages_with_expressions(feed->lacking ? feed->expressions : nullptr,
                                                 copy ? copied_window_pages : feed->window_pages, copy);
     char *images = device_input(feed->run->connection) + window->input_offset + copied_images_offset();
     window->npages = 0;
     window->masked = feed->lacking != 0; // whose values stand beside these tuples and no others
-    for (; *next < feed->npages && window->npages < limit; ++*next) {
-        if (!bit(feed->work->missing, *next))
+    while (window->npages < limit) {
+        if (part->next == part->end && (window->npages > 0 || !take_part(feed, part)))
+            break;
+        const uint32 number = part->next++;
+        if (!bit(feed->work->missing, number))
             continue;
-        PageBuffer buffer = read_page(feed, *next);
+        PageBuffer buffer = read_page(feed, number);
         // (Not pruned: that takes longer than all else, and writes WAL. A scan of PostgreSQL's that does it changes the page.)
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
         Page page = BufferGetPage(buffer);
         uint32 count = 0;
-        const bool usable = take_tuples(feed, buffer, *next, &window->masks[window->npages], &count);
+        const bool usable = take_tuples(feed, buffer, number, &window->masks[window->npages], &count);
         protocol::PageEntry entry = {};
-        entry.page = *next;
+        entry.page = number;
         entry.ntuples = count;
         entry.lsn = usable ? identity_of(feed, buffer) : 0; // (after the look at the tuples, which may set hint bits)
         entry.buffer = copy ? window->npages : buffer - 1;
@@ -612,6 +636,7 @@ void post_window(ChunkFeed *feed, Window *window) {
     char *input = device_input(feed->run->connection) + window->input_offset;
     protocol::DecodeRequest head = {};
     head.source = feed->feed;
+    head.chunk = feed->chunk;
     head.npages = window->npages;
     head.copied = copy;
     head.has_masks = window->masked;
@@ -684,13 +709,13 @@ void check_window(ChunkFeed *feed, Window *window) {
 // While the device decodes one window, the one before is checked again and the one behind is collected. *nothing: there was
 // no page that can be cached.
 bool decode_missing(ChunkFeed *feed, bool *nothing) {
-    uint32 next = 0;
+    Part part = whole_chunk(feed);
     *nothing = true;
     int current = 0;
     Window *flying = nullptr;
     for (;;) {
         Window *window = &feed->work->windows[current];
-        collect_window(feed, window, &next);
+        collect_window(feed, window, &part);
         if (flying && !receive_window(feed, flying)) {
             release_window(flying);
             release_window(window);
@@ -736,6 +761,36 @@ void prepare_windows(ChunkFeed *feed) {
         window.status = static_cast<uint8 *>(palloc(protocol::max_window_pages));
     }
     feed->work->windows[1].input_offset = protocol::slot_buffer_size / 2;
+}
+
+// ---- several processes ----
+
+void note_bad_pages(ChunkFeed *feed, SharedBuild *build) {
+    SpinLockAcquire(&build->lock);
+    for (uint32 i = 0; i < feed->work->nbad; ++i)
+        build->bad[feed->work->bad[i] / 8] |= static_cast<uint8>(1 << feed->work->bad[i] % 8);
+    SpinLockRelease(&build->lock);
+}
+
+void take_bad_pages(ChunkFeed *feed, const SharedBuild *build) {
+    for (uint32 page = 0; page < feed->npages; ++page)
+        if (bit(build->bad, page))
+            feed->work->bad[feed->work->nbad++] = static_cast<uint16>(page);
+}
+
+// The missing pages, together with workers if there are any.
+bool decode_chunk(ChunkFeed *feed, bool *nothing, uint32 *by_others) {
+    if (!feed->leader)
+        return decode_missing(feed, nothing);
+    SharedBuild *build = feed->shared;
+    open_shared_build(feed, feed->work->missing);
+    if (!decode_missing(feed, nothing))
+        return false;
+    pg_atomic_fetch_add_u32(&build->parts_done, feed->parts);
+    if (!wait_for_parts(feed, nothing, by_others))
+        return false;
+    take_bad_pages(feed, build);
+    return true;
 }
 
 // ---- one chunk ----
@@ -794,9 +849,10 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
         if (reply->state == static_cast<uint32>(protocol::StageState::NeedPages)) {
             uint64 before = run->report.pages_decoded;
             bool nothing;
+            uint32 by_others = 0;
             feed->lacking = reply->expressions;
             prepare_windows(feed);
-            if (!reply_bitmap(feed, feed->work->missing) || !decode_missing(feed, &nothing))
+            if (!reply_bitmap(feed, feed->work->missing) || !decode_chunk(feed, &nothing, &by_others))
                 return false;
             if (nothing && !accept_missing) { // and no version that is like the one before
                 accept_missing = true;
@@ -804,7 +860,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
             }
             if (!publish(feed))
                 return false;
-            built = run->report.pages_decoded - before;
+            built = static_cast<uint32>(run->report.pages_decoded - before) + by_others;
             reply = reply_of<protocol::StageReply>(run);
         }
         switch (static_cast<protocol::StageState>(reply->state)) {
@@ -834,6 +890,27 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
             return give_up(run, "the device could not stage a part of %s", RelationGetRelationName(feed->relation));
         }
     }
+}
+
+bool help_to_build(ChunkFeed *feed, SharedBuild *build) {
+    bool nothing;
+    const uint64 before = feed->run->report.pages_decoded;
+    feed->shared = build;
+    feed->parts = 0;
+    feed->lacking = build->lacking;
+    feed->nvisible = build->nvisible;
+    feed->lsns_prove = build->lsns_prove;
+    memcpy(feed->work->visible, build->visible, bitmap_bytes_aligned);
+    memcpy(feed->work->missing, build->missing, bitmap_bytes_aligned);
+    prepare_windows(feed);
+    feed->horizon = build->horizon;
+    if (!decode_missing(feed, &nothing))
+        return false;
+    note_bad_pages(feed, build);
+    pg_atomic_fetch_add_u32(&build->windows, !nothing);
+    pg_atomic_fetch_add_u32(&build->pages_decoded, static_cast<uint32>(feed->run->report.pages_decoded - before));
+    pg_atomic_fetch_add_u32(&build->parts_done, feed->parts); // (the last: the leader publishes then)
+    return true;
 }
 
 ChunkFeed *begin_chunks(FragmentRun *run, ChunkWork *work, Relation relation, uint32 number, BlockNumber nblocks) {
@@ -887,9 +964,9 @@ bool feed_missing(SourceScan *scan) {
         evaluated += ahead->missing * static_cast<uint64>(pg_popcount64(all_expressions(feed->expressions)));
         rowwise += others;
     }
-    int nworkers = workers_for_chunks(nchunks, npages, rowwise, evaluated);
-    if (nworkers > 0) {
-        fed = feed_in_parallel(scan, chunks, nchunks, rowwise > 0, nworkers);
+    const FeedWorkers workers = workers_for_chunks(nchunks, npages, rowwise, evaluated);
+    if (workers.count > 0) {
+        fed = feed_in_parallel(scan, chunks, nchunks, rowwise > 0, workers);
         for (uint32 i = 0; i < nchunks; ++i)
             scan->ahead[chunks[i]].fed = true;
     }

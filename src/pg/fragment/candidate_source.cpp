@@ -52,11 +52,11 @@ static Bitmapset *brought_by_init_plans(const CandidateSource *source) {
     return columns;
 }
 
-// PostgreSQL evaluates them for the pages that the cache does not have. Returns how many are not there.
-static int look_for_expressions(CandidateSource *source, const List *expressions) {
+// PostgreSQL evaluates them for the pages that the cache does not have.
+static void look_for_expressions(CandidateSource *source, const List *expressions) {
     PlannerInfo *root = const_cast<PlannerInfo *>(source->root);
     const int device = device_is_gpu() ? 1 : 0;
-    int absent = 0;
+    tier::RelationWork *work = &source->work;
     ListCell *cell;
     foreach (cell, expressions) {
         Expr *expr = static_cast<Expr *>(lfirst(cell));
@@ -68,12 +68,13 @@ static int look_for_expressions(CandidateSource *source, const List *expressions
         foreach (leaf, source->leaves)
             pages += cached_pages_of(root, root->simple_rel_array[lfirst_int(leaf)], number, device);
         const double share = source->cacheable > 0 ? std::min(pages / source->cacheable, 1.0) : 0;
-        source->work.cached_share = std::min(source->work.cached_share, share);
-        source->evaluated +=
-            device_units(expression_ns(root, reinterpret_cast<Node *>(expr), source->work.rows * (1 - share)));
-        absent += share < 1;
+        if (share >= 1)
+            continue;
+        work->cached_share = std::min(work->cached_share, share);
+        work->evaluated +=
+            device_units(expression_ns(root, reinterpret_cast<Node *>(expr), work->rows / std::max(work->pages, 1.0)));
+        ++work->expressions;
     }
-    return absent;
 }
 
 static void look_into_cache(CandidateSource *source) {
@@ -85,14 +86,14 @@ static void look_into_cache(CandidateSource *source) {
     tier::RelationWork *work = &source->work;
     source->looked = true;
     work->cached_share = bms_is_empty(others) && !bms_is_empty(columns) ? 1 : cached_share(source, others, &absent);
-    const int expressions = look_for_expressions(source, read.expressions);
+    look_for_expressions(source, read.expressions);
     work->read.all = bms_num_members(columns) + list_length(read.expressions);
-    work->absent.all = bms_num_members(absent) + expressions;
+    work->absent.all = bms_num_members(absent) + work->expressions;
     if (source->cacheable < work->pages)
         kinds_of_columns(root, source->rel, columns, &work->read);
     if (absent != nullptr)
         work->text_entries = kinds_of_columns(root, source->rel, absent, &work->absent);
-    const Cost price = device_missing_cost(work) + source->evaluated;
+    const Cost price = device_missing_cost(work);
     source->missing =
         MissingColumns{source->relid, absent, price, price > 0 ? std::min(price, admission_credit(source->relid)) : 0};
 }
@@ -112,10 +113,9 @@ static Cost weigh_plan(const CandidateSource *source, tier::Breakdown *breakdown
     return device_cost(ledger);
 }
 
-// Evaluating expressions is part of feeding; what the cache's credit saves is feeding, and the texts that come with it.
-static void show_evaluated(tier::Breakdown *breakdown, double evaluated_ns, double saved_ns) {
+// What the cache's credit saves is feeding, and the texts that come with it.
+static void show_saved(tier::Breakdown *breakdown, double saved_ns) {
     double *hidden = breakdown->hidden_ns;
-    hidden[static_cast<int>(tier::Stage::Feed)] -= evaluated_ns;
     const double feed =
         std::min(saved_ns, std::max(tier::stage_ns(*breakdown, *device_prices(), tier::Stage::Feed), 0.0));
     hidden[static_cast<int>(tier::Stage::Feed)] += feed;
@@ -130,10 +130,9 @@ Cost weigh_source(const CandidateSource *source, bool brought, bool unread, tier
     tier::RelationWork work = source->work;
     work.brought_before = brought;
     work.unread = unread;
-    const Cost evaluated = brought ? 0 : source->evaluated;
-    const Cost cost = device_relation_cost(&work, breakdown) + evaluated - saved;
+    const Cost cost = device_relation_cost(&work, breakdown) - saved;
     if (breakdown != nullptr)
-        show_evaluated(breakdown, device_ns(evaluated), device_ns(saved));
+        show_saved(breakdown, device_ns(saved));
     return cost;
 }
 

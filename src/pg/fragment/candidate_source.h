@@ -21,7 +21,6 @@ struct CandidateSource : FragmentSource {
     double cacheable; // pages that can be cached
     bool looked;
     MissingColumns missing; // of what the cache does not have
-    Cost evaluated;         // ... of which so much for evaluating expressions
 };
 
 // Lives in the current memory context. NULL: neither of them; why is told as a refusal.
