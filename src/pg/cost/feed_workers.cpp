@@ -29,7 +29,8 @@ static double processes(double work, double most) {
 FeedWorkers feed_workers_worth(double pages, double rowwise, double evaluated, double chunks) {
     const int most =
         std::min(guc_max_feed_workers < 0 ? auto_workers(evaluated > 0) : guc_max_feed_workers, max_parallel_workers);
-    const double decoding = pages + evaluated * evaluated_page_work, reading = rowwise * row_page_work;
+    const double round_trips = pages > 0 ? chunks * chunk_work : 0;
+    const double decoding = pages + round_trips + evaluated * evaluated_page_work, reading = rowwise * row_page_work;
     const double by_chunks = processes(decoding + reading, std::min<double>(most, chunks - 1));
     const double by_parts = processes(decoding, most); // (rows are left to the leader)
     const bool in_parts = decoding / by_parts + reading < (decoding + reading) / by_chunks;

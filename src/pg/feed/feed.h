@@ -8,7 +8,9 @@
 namespace gpuscan {
 
 constexpr Size bitmap_bytes_aligned = (protocol::bitmap_bytes + 7) / 8 * 8;
-constexpr uint32 chunks_ahead = 240; // that are asked for at once
+constexpr uint32 chunks_of_request = 240; // that are asked for at once: a bitmap of each fits
+// That are listed before what is missing of them is fed: of many small partitions so many that workers are worth starting.
+constexpr uint32 max_chunks_ahead = 4096;
 
 struct Window {
     uint32 input_offset;
@@ -115,8 +117,8 @@ struct SourceScan {
     XLogRecPtr wal_end; // before the chunks ahead were looked at; 0: that proves nothing to this transaction
     RowFeed *rows;      // of the relation rows_of, NULL: none are under way
     int rows_of;
-    ChunkAhead ahead[chunks_ahead]; // in the order of the scan
-    uint32 nahead;
+    ChunkAhead *ahead; // in the order of the scan
+    uint32 nahead, room_ahead;
     int relation; // where it goes on
     uint32 chunk;
 };

@@ -54,7 +54,7 @@ constexpr bool lock_map = (GPUSCAN_TEST_NO_BARRIER & 2) == 0;
 
 constexpr uint32 map_bytes = BLCKSZ - MAXALIGN(SizeOfPageHeaderData);
 static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0, "a map page has two bits per heap page");
-static_assert(chunks_ahead * (bitmap_bytes_aligned + sizeof(protocol::StageManyEntry)) + 64 <=
+static_assert(chunks_of_request * (bitmap_bytes_aligned + sizeof(protocol::StageManyEntry)) + 64 <=
                   protocol::slot_buffer_size,
               "the bitmaps of all of them fit into a request");
 constexpr uint32 accepted_missing = 256;       // so few pages are read row by row rather than waited for
@@ -347,7 +347,7 @@ ChunkFeed *present_feed(SourceScan *scan, int source) {
 uint32 list_chunks(SourceScan *scan, int source, uint32 *asked) {
     uint32 nasked = 0;
     forget_ahead(scan, 0);
-    while (scan->nahead < chunks_ahead) {
+    while (scan->nahead < scan->room_ahead) {
         ChunkFeed *feed = present_feed(scan, source);
         if (!feed)
             break;
@@ -446,11 +446,12 @@ uint32 take_answers(SourceScan *scan, int source, const uint32 *asked, uint32 na
 bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 nasked, bool by_wal) {
     FragmentRun *run = scan->run;
     for (uint32 at = 0; at < nasked;) {
-        const Size size = put_questions(scan, asked + at, nasked - at, by_wal);
+        const uint32 count = std::min(nasked - at, chunks_of_request);
+        const Size size = put_questions(scan, asked + at, count, by_wal);
         if (!request(run, protocol::Command::StageMany, size, sizeof(protocol::StageManyReply)))
             return false;
         const bool full = reply_of<protocol::StageManyReply>(run)->pass_full != 0;
-        const uint32 answered = take_answers(scan, source, asked + at, nasked - at);
+        const uint32 answered = take_answers(scan, source, asked + at, count);
         if (answered == 0 || (full && !run_pipeline(run, false)))
             return false;
         at += answered;
@@ -461,21 +462,25 @@ bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 na
 // Asks for the next chunks: afterwards scan->ahead says which of them the session holds. If WAL ends where it ended when LSNs
 // were last compared, the first question is without a look at the maps.
 bool stage_ahead(SourceScan *scan, int source) {
-    uint32 asked[chunks_ahead];
+    uint32 *asked = static_cast<uint32 *>(palloc(scan->room_ahead * sizeof(uint32)));
     scan->wal_end = end_of_wal();
     uint32 nasked = list_chunks(scan, source, asked);
+    bool staged = true;
     if (nasked > 0 && scan->wal_end != InvalidXLogRecPtr && scan->lsns_prove &&
         device_area()->counters.proved_wal_end.load(std::memory_order_relaxed) == scan->wal_end) {
-        if (!ask_for_chunks(scan, source, asked, nasked, true))
-            return false;
+        staged = ask_for_chunks(scan, source, asked, nasked, true);
         uint32 left = 0;
         for (uint32 i = 0; i < nasked; ++i)
             if (!scan->ahead[asked[i]].held)
                 asked[left++] = asked[i];
         nasked = left;
     }
-    nasked = look_at_chunks(scan, asked, nasked);
-    return ask_for_chunks(scan, source, asked, nasked, false);
+    if (staged) {
+        nasked = look_at_chunks(scan, asked, nasked);
+        staged = ask_for_chunks(scan, source, asked, nasked, false);
+    }
+    pfree(asked);
+    return staged;
 }
 
 // ---- building ----
@@ -947,7 +952,7 @@ namespace {
 
 // Feeds what is missing of the chunks that were asked for together with workers, where that pays.
 bool feed_missing(SourceScan *scan) {
-    uint32 *chunks = static_cast<uint32 *>(palloc(chunks_ahead * sizeof(uint32)));
+    uint32 *chunks = static_cast<uint32 *>(palloc((scan->nahead + 1) * sizeof(uint32)));
     uint32 nchunks = 0;
     uint64 npages = 0, rowwise = 0, evaluated = 0;
     const bool rows = !scan->run->visible_only;
@@ -1045,6 +1050,8 @@ bool feed_relations(FragmentRun *run, int source) {
     scan->run = run;
     scan->work = static_cast<ChunkWork *>(palloc0(sizeof(ChunkWork)));
     scan->nrelations = run->relations[source].count;
+    scan->room_ahead = std::min(static_cast<uint32>(scan->nrelations) + chunks_of_request, max_chunks_ahead);
+    scan->ahead = static_cast<ChunkAhead *>(palloc0(scan->room_ahead * sizeof(ChunkAhead)));
     scan->lsns_prove = lsns_prove_to(run);
     scan->feeds = static_cast<ChunkFeed **>(palloc0(sizeof(ChunkFeed *) * (scan->nrelations + 1)));
     batch_begin(run, source);
