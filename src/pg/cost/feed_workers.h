@@ -8,7 +8,7 @@ namespace gpuscan {
 // Starting 7 workers and waiting for their end takes the leader 8 ms (PostgreSQL 15, 16 cores, 28 GB of shared_buffers), which is why
 // nobody is started for less than a worker brings in that time.
 constexpr double pages_per_worker = 16384;
-constexpr double chunk_work = 200; // a chunk's round trips, 0.1 ms: in pages. Many small partitions have little else
+constexpr double chunk_work = 200;  // a chunk's round trips, 0.1 ms: in pages. Many small partitions have little else
 constexpr double row_page_work = 4; // a page of which each row's visibility is checked: in pages of which it is not
 constexpr double evaluated_page_work =
     40; // one for whose rows PostgreSQL evaluates an expression: 100 rows, 0.2 us each

@@ -140,7 +140,35 @@ inline bool is_hashed(Relation relation) { return relation->rd_rel->relpersisten
 inline bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
 inline void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
 
-// ---- feed_relation.cpp ----
+inline bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
+
+// ---- visibility_map.cpp ----
+
+// Sets the bits of the first npages pages, and no other one.
+void set_bits(uint8 *bitmap, uint32 npages);
+// Looks at the map of the chunk: feed->map_lsn, feed->nvisible, work->visible. Without a page of it, or if that has no LSN either,
+// nothing is visible.
+void look_at_map(ChunkFeed *feed);
+void stamp_map(ChunkFeed *feed);
+void unpin_map(ChunkFeed *feed);
+
+// ---- decode_pages.cpp ----
+
+PageBuffer read_page(ChunkFeed *feed, uint32 page);
+// The LSN of a page under its lock, or what stands for it.
+uint64 identity_of(const ChunkFeed *feed, PageBuffer buffer);
+// The pages work->missing, together with workers if there are any. `nothing`: there was none that can be cached. `by_others`: so many
+// were decoded by workers.
+bool decode_chunk(ChunkFeed *feed, bool *nothing, uint32 *by_others);
+// In a parallel worker: brings parts of the chunk that the leader builds.
+bool help_to_build(ChunkFeed *feed, SharedBuild *build);
+
+// ---- stage_chunk.cpp ----
+
+// Where WAL ends, before anything is looked at; 0: that proves nothing to this transaction.
+XLogRecPtr end_of_wal();
+// Is a page that has not changed right for the run's snapshot, visible or not?
+bool lsns_prove_to(const FragmentRun *run);
 
 // In the current memory context. `feed`: its number in the device's session.
 ChunkFeed *begin_chunks(FragmentRun *run, ChunkWork *work, Relation relation, uint32 feed, BlockNumber nblocks);
@@ -150,8 +178,9 @@ void go_to_chunk(ChunkFeed *feed, uint32 chunk);
 void take_covered(uint8 *covered, const ChunkAhead *ahead);
 // Brings the chunk into the session as far as possible; `work->covered` says for which pages.
 bool stage_chunk(ChunkFeed *feed, bool *pass_full);
-// In a parallel worker: brings parts of the chunk that the leader builds.
-bool help_to_build(ChunkFeed *feed, SharedBuild *build);
+
+// ---- feed_relation.cpp ----
+
 // The pages of the chunk that are not in `covered`.
 bool feed_uncovered(ChunkFeed *feed, const uint8 *covered);
 
