@@ -30,6 +30,12 @@ SELECT check_matrix('SELECT %1$s, count(*), sum(id) FROM edge GROUP BY 1', '{m,t
 SELECT check_matrix('SELECT %1$s, count(*) FROM t GROUP BY 1', '{iv,a,j,r,nf,na,p::text,"j ->> ''a''","nf * 2"}', expect => 'any');
 SELECT check_matrix('SELECT min(%1$s), max(%1$s), count(%1$s) FROM %2$s', '{m,ti}', '{t,edge,"t WHERE id < 0"}');
 SELECT check_matrix('SELECT min(%1$s), max(%1$s) FROM t', '{tz,o,e,ip,iv,a,nf,d,b::text,u::text}', expect => 'any');
+SELECT check_matrix('SELECT %2$s min(%1$s), max(%1$s), max(%1$s) FILTER (WHERE id %% 3 = 1), max(DISTINCT %1$s) FROM t WHERE id <> 5 GROUP BY %2$s id > 0', '{tz,ip,net,network(ip),CASE WHEN id > 9 THEN ip END,"COALESCE(ip, net)"}', '{"","g,"}');
+SELECT check_matrix('SELECT min(%1$s), max(%1$s) FROM %2$s', '{tz,ip}', '{edge,"edge WHERE id < 0","edge WHERE id > 2","edge GROUP BY id"}');
+SELECT check_query('SELECT g, max(ip) FROM t GROUP BY g HAVING max(ip) > ''10.0.1.0'' AND min(tz) < ''12:00+00'' ORDER BY 1 LIMIT 2', 'any');
+SET gpuscan.offload = force;
+SELECT refusals('SELECT g, min(tz), max(ip), min(net) FROM t GROUP BY g');
+RESET gpuscan.offload;
 SELECT check_matrix('SELECT sum(%1$s) FROM t', '{m,iv,nf,d}', expect => 'any');
 -- conditions
 SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['m > ''5''', 'm = ''6''', 'm BETWEEN ''3'' AND ''9''', 'ti < ''12:00''', 'ti >= ''22:00:22''', 'tz = ''05:00:00+00''', 'tz <> ''05:00:00+00''', 'u = md5(''12'')::uuid', 'u > ''80000000-0000-0000-0000-000000000000''', 'u <= ''7fffffff-ffff-ffff-ffff-ffffffffffff''', 'u IN (md5(''1'')::uuid, md5(''2'')::uuid)', 'o = 700000000', 'o <> 4200000000',

@@ -179,11 +179,20 @@ ANALYZE tiny;
 SELECT check_query('SELECT sum(v), avg(v), min(v), max(v) FROM tiny');
 SELECT check_query('SELECT g, sum(v), avg(v) FROM tiny WHERE v > 1e-12 GROUP BY g');
 
--- squares of so many decimals do not fit into 128 bits in any execution
+-- squares of so many decimals do not fit into 128 bits: their sums are kept in parts
 CREATE TABLE thirds (g int, v numeric);
 INSERT INTO thirds SELECT i % 3, i / 7.0 FROM generate_series(1, 900) i;
 ANALYZE thirds;
 SELECT check_matrix('SELECT %s FROM thirds', '{variance(v),stddev(v / 3),var_pop(g / 7.0)}');
+SELECT check_matrix('SELECT %s, sum(v), avg(-v), count(v) FROM thirds %s', ARRAY(SELECT format('%s(%s)', f, a) FROM unnest('{stddev,stddev_pop,stddev_samp,variance,var_pop,var_samp}'::text[]) f, unnest('{v,-v,v - 64,v * 1.5,"CASE WHEN g > 0 THEN v ELSE 0.5 END",v::numeric(30\,20)}'::text[]) a), '{"",GROUP BY g,WHERE v < 0.2,WHERE v < 0.1,"WHERE g = 1 GROUP BY v > 9"}');
+SELECT check_query('SELECT g, variance(v) FILTER (WHERE v > 50), stddev(v) FROM thirds GROUP BY g HAVING variance(v) > 1 ORDER BY 3 LIMIT 2', 'any');
+SET gpuscan.offload = force;
+SELECT refusals('SELECT g, variance(v), stddev_pop(v / 3) FROM thirds GROUP BY g');
+RESET gpuscan.offload;
+-- ... of large ones, of both signs, with and without a value that is shown with fewer digits
+INSERT INTO thirds VALUES (3, 12345678901.5), (3, -98765432109.00000000000000000001), (4, 0), (4, 0.00), (5, NULL), (6, 1e-20), (6, -1e-20), (7, 99999999999);
+ANALYZE thirds;
+SELECT check_matrix('SELECT g, variance(v), var_pop(v), stddev(v), sum(v) FROM thirds WHERE %s GROUP BY g', '{g > 0,g > 2,"g > 2 AND v < 0"}');
 
 -- what no longer matters, because there are new statistics, does not keep the place of what does
 CREATE TABLE learns (id int, j jsonb);

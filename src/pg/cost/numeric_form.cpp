@@ -191,11 +191,15 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
     return true;
 }
 
-bool has_unfit_numeric(const TableColumn &column) {
+static bool has_met(const TableColumn &column, Event event) {
     const Key key = key_of(column);
     const Digits digits = digits_of(&key);
-    return count_of(&key, &digits, Event::Misfit) > 0;
+    return count_of(&key, &digits, event) > 0;
 }
+
+bool has_unfit_numeric(const TableColumn &column) { return has_met(column, Event::Misfit); }
+
+bool has_tied_values(const TableColumn &column) { return has_met(column, Event::Tie); }
 
 static void note(const TableColumn &column, Event event) {
     protocol::Area *area = service_area();
@@ -215,6 +219,6 @@ static void note(const TableColumn &column, Event event) {
 
 void note_unfit_numeric(const TableColumn &column) { note(column, Event::Misfit); }
 
-void note_tied_numeric(const TableColumn &column) { note(column, Event::Tie); }
+void note_tied_values(const TableColumn &column) { note(column, Event::Tie); }
 
 } // namespace gpuscan

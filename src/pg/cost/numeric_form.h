@@ -34,6 +34,8 @@ bool has_unfit_numeric(const TableColumn &column);
 void note_unfit_numeric(const TableColumn &column);
 
 // An answer had to choose among equal values of the column that are shown in different ways. The next plans will not have to.
-void note_tied_numeric(const TableColumn &column);
+void note_tied_values(const TableColumn &column);
+// Has that been, whatever type the column is of?
+bool has_tied_values(const TableColumn &column);
 
 } // namespace gpuscan

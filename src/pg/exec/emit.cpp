@@ -52,7 +52,7 @@ bool give_up_tied(FragmentRun *run, const FragmentOutput *output) {
     if (getBaseType(output->typid) != NUMERICOID)
         return give_up(run, "equal intervals of a group are written in different ways");
     const FragmentSource *source = &run->fragment->sources[output->source];
-    note_tied_numeric({source->relid, column_number(&source->columns[output->column]), source->leaves != NIL});
+    note_tied_values({source->relid, column_number(&source->columns[output->column]), source->leaves != NIL});
     return give_up(run, "equal numerics of a group are written in different ways");
 }
 
@@ -154,16 +154,30 @@ uint32 code_of_rank(const FragmentRun *run, const FragmentOutput *output, uint64
     return lookup->by_rank[rank];
 }
 
+// high * 2^bits + low
+Datum join_parts(Datum high, int bits, int128 low) {
+    const Datum above = NumericGetDatum(int64_to_numeric(INT64CONST(1) << bits));
+    return DirectFunctionCall2(numeric_add, DirectFunctionCall2(numeric_mul, high, above), make_numeric(low, 0));
+}
+
 // sum * 10^-scale, where the sum is high * 2^62 + low, which may take more than 128 bits.
 Datum make_long_numeric(int128 high, int128 low, int32 scale) {
-    constexpr int64 above = INT64CONST(1) << 62;
     int128 sum;
-    if (!__builtin_mul_overflow(high, static_cast<int128>(above), &sum) && !__builtin_add_overflow(sum, low, &sum))
+    if (!__builtin_mul_overflow(high, static_cast<int128>(1) << 62, &sum) && !__builtin_add_overflow(sum, low, &sum))
         return make_numeric(sum, scale);
-    const Datum whole = DirectFunctionCall2(
-        numeric_add, DirectFunctionCall2(numeric_mul, make_numeric(high, 0), NumericGetDatum(int64_to_numeric(above))),
-        make_numeric(low, 0));
-    return DirectFunctionCall2(numeric_mul, whole, make_numeric(1, scale));
+    return DirectFunctionCall2(numeric_mul, join_parts(make_numeric(high, 0), 62, low), make_numeric(1, scale));
+}
+
+// The sum of squares, of which twice as many decimals are shown.
+Datum sum_of_squares(const ir::AggregateState *states, const FragmentOutput *output) {
+    constexpr int bits[] = {30, 32, 30, 32}; // from one part to the next
+    const int *parts = output->square_parts;
+    if (parts[0] < 0)
+        return make_numeric(wide_of(&states[output->squares]), 2 * output->scale);
+    Datum sum = make_numeric(wide_of(&states[parts[0]]), 0);
+    for (int i = 1; i < square_sums; ++i)
+        sum = join_parts(sum, bits[i - 1], wide_of(&states[parts[i]]));
+    return DirectFunctionCall2(numeric_mul, sum, make_numeric(1, 2 * output->scale));
 }
 
 // A sum of values that PostgreSQL would show with different scales has the largest of them.
@@ -220,11 +234,11 @@ Datum show_aggregate(const FragmentRun *run, const GroupPage *page, const Fragme
         return show_moments(output, &moments, null);
     }
     default: {
-        const ir::Value squares = value_of(state_of(run, page, group, output->squares));
         const int32 shown = output->scale_agg < 0
                                 ? output->scale
                                 : static_cast<int32>(state_of(run, page, group, output->scale_agg)->low);
-        return variance_of(output->kind, state->count, wide(&value), wide(&squares), output->scale, shown, null);
+        return variance_of(output->kind, state->count, show_sum(run, page, output, group, wide(&value)),
+                           sum_of_squares(states_of(run, page, group), output), output->scale, shown, null);
     }
     }
 }

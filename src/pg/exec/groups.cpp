@@ -9,10 +9,13 @@
 // own (emit.cpp) in an array that lies group by group, and a tuple is one copy of its piece of the array.
 #include "pg/exec/groups.h"
 
+#include <algorithm>
+
 #include "pg/catalog/encode.h"
 #include "pg/exec/code_set.h"
 #include "pg/exec/emit.h"
 #include "pg/exec/result_spool.h"
+#include "pg/fragment/column_form.h"
 
 namespace gpuscan {
 
@@ -203,6 +206,82 @@ bool fetch_group_texts(FragmentRun *run) {
     return true;
 }
 
+// ---- keys that the device tells apart by their bytes ----
+
+struct HashedCode {
+    uint32 hash, code;
+};
+
+int compare_hashes(const void *a, const void *b) {
+    const uint32 x = static_cast<const HashedCode *>(a)->hash, y = static_cast<const HashedCode *>(b)->hash;
+    return x < y ? -1 : x > y;
+}
+
+Datum entry_of_key(const FragmentRun *run, const FragmentOutput *output, uint32 code) {
+    return entry_datum(dictionary_entry(run, output->source, output->column, code), output->fixed_length);
+}
+
+// Each different value that the groups have, with its hash by the type's hash function.
+HashedCode *hash_keys(FragmentRun *run, const FragmentOutput *output, TypeCacheEntry *type, Oid collation,
+                      uint64 *count) {
+    const uint32 entries = run->copies[output->source][output->column].size;
+    uint8 *seen = static_cast<uint8 *>(palloc_extended(entries + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+    const uint64 most = std::min<uint64>(run->groups->ngroups, entries);
+    HashedCode *keys = static_cast<HashedCode *>(palloc_extended((most + 1) * sizeof(HashedCode), MCXT_ALLOC_HUGE));
+    *count = 0;
+    rewind_groups(run->groups);
+    while (next_slice(run)) {
+        CHECK_FOR_INTERRUPTS();
+        for (uint64 g = 0; g < run->groups->slice.ngroups; ++g) {
+            uint32 code;
+            if (!code_of_group(run, &run->groups->slice, output, g, &code) || seen[code])
+                continue;
+            seen[code] = 1;
+            keys[(*count)++] = {
+                DatumGetUInt32(FunctionCall1Coll(&type->hash_proc_finfo, collation, entry_of_key(run, output, code))),
+                code};
+        }
+    }
+    pfree(seen);
+    return keys;
+}
+
+// Equal values in different bytes are two groups here, but one of PostgreSQL's.
+bool are_keys_different(FragmentRun *run, const FragmentOutput *output) {
+    const FragmentSource *source = &run->fragment->sources[output->source];
+    const FragmentColumn *column = &source->columns[output->column];
+    TypeCacheEntry *type = lookup_type_cache(column->typid, TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
+    uint64 count;
+    HashedCode *keys = hash_keys(run, output, type, column->collation, &count);
+    qsort(keys, count, sizeof *keys, compare_hashes);
+    for (uint64 i = 0; i < count; ++i)
+        for (uint64 j = i + 1; j < count && keys[j].hash == keys[i].hash; ++j) {
+            CHECK_FOR_INTERRUPTS();
+            if (DatumGetBool(FunctionCall2Coll(&type->eq_opr_finfo, column->collation,
+                                               entry_of_key(run, output, keys[i].code),
+                                               entry_of_key(run, output, keys[j].code)))) {
+                note_tied_values({source->relid, column_number(column), source->leaves != NIL});
+                return give_up(run, "equal values of a group are written in different ways");
+            }
+        }
+    pfree(keys);
+    return true;
+}
+
+// (A key of a unified dictionary is NULL.)
+bool are_groups_those_of_postgresql(FragmentRun *run) {
+    MemoryContext context = AllocSetContextCreate(run->context, "GpuScan keys", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(context);
+    bool different = true;
+    for (int i = 0; different && i < run->fragment->noutputs; ++i) {
+        const FragmentOutput *output = &run->fragment->outputs[i];
+        different = !output->by_bytes || output->unified != 0 || are_keys_different(run, output);
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
+    return different;
+}
+
 } // namespace
 
 bool fetch_groups(FragmentRun *run) {
@@ -219,7 +298,7 @@ bool fetch_groups(FragmentRun *run) {
             return false;
     }
     run->report.groups_spilled = run->groups->replies.spilled;
-    return fetch_group_texts(run);
+    return fetch_group_texts(run) && are_groups_those_of_postgresql(run);
 }
 
 void release_groups(GroupStore *store) {

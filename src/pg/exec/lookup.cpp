@@ -210,6 +210,7 @@ struct Order {
     Oid collation;
     int unified; // not the entries of `copy` but the texts of this unified dictionary
     bool is_bpchar;
+    TypeCacheEntry *type; // of no texts, but values of this type; else NULL
 };
 
 struct Bytes {
@@ -217,18 +218,27 @@ struct Bytes {
     int length;
 };
 
+struct varlena *ordered_entry(const Order *order, uint32 code) {
+    return order->unified ? unified_entry(order->run, order->unified, code) : entry_at(order->copy, code);
+}
+
 Bytes text_of(const Order *order, uint32 code) {
-    struct varlena *entry =
-        order->unified ? unified_entry(order->run, order->unified, code) : entry_at(order->copy, code);
+    struct varlena *entry = ordered_entry(order, code);
     const int length = VARSIZE_ANY_EXHDR(entry);
     return {VARDATA_ANY(entry), order->is_bpchar ? bpchartruelen(VARDATA_ANY(entry), length) : length};
 }
 
 int compare_entries(const void *a, const void *b, void *argument) {
     const Order *order = static_cast<const Order *>(argument);
-    const Bytes x = text_of(order, *static_cast<const uint32 *>(a)),
-                y = text_of(order, *static_cast<const uint32 *>(b));
+    const uint32 left = *static_cast<const uint32 *>(a), right = *static_cast<const uint32 *>(b);
     CHECK_FOR_INTERRUPTS();
+    if (order->type != nullptr) {
+        const bool fixed = order->type->typlen > 0;
+        return DatumGetInt32(FunctionCall2Coll(&order->type->cmp_proc_finfo, order->collation,
+                                               entry_datum(ordered_entry(order, left), fixed),
+                                               entry_datum(ordered_entry(order, right), fixed)));
+    }
+    const Bytes x = text_of(order, left), y = text_of(order, right);
     return varstr_cmp(x.at, x.length, y.at, y.length, order->collation);
 }
 
@@ -317,7 +327,13 @@ uint32 *sort_codes(FragmentRun *run, const Order *order, uint32 n, uint32 **by_r
 bool rank_entries(FragmentRun *run, int index, const DictionaryCopy *copy, Table *table) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
-    const Order order = {run, copy, lookup->collation, lookup->unified, lookup->is_bpchar};
+    const Order order = {run,
+                         copy,
+                         lookup->collation,
+                         lookup->unified,
+                         lookup->is_bpchar,
+                         OidIsValid(lookup->ordered) ? lookup_type_cache(lookup->ordered, TYPECACHE_CMP_PROC_FINFO)
+                                                     : nullptr};
     uint32 *codes = nullptr; // of the entries, in the unified dictionary; count: NULL
     if (lookup->unified) {
         codes = static_cast<uint32 *>(allocate(run, (Size(copy->size) + 1) * sizeof(uint32)));

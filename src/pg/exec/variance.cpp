@@ -12,9 +12,8 @@ namespace gpuscan {
 namespace {
 
 // As numericvar_serialize(): digits, weight, sign, scale, then the digits. numeric_send has the same, in 16 bits each.
-void put_sum(StringInfo to, int128 sum, int32 scale, int32 shown) {
-    bytea *sent =
-        DatumGetByteaPP(DirectFunctionCall1(numeric_send, with_scale(make_numeric(sum, scale), scale, shown)));
+void put_sum(StringInfo to, Datum sum, int32 scale, int32 shown) {
+    bytea *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, with_scale(sum, scale, shown)));
     StringInfoData from;
     initStringInfo(&from);
     appendBinaryStringInfo(&from, VARDATA_ANY(sent), static_cast<int>(VARSIZE_ANY_EXHDR(sent)));
@@ -28,7 +27,7 @@ void put_sum(StringInfo to, int128 sum, int32 scale, int32 shown) {
     pfree(from.data);
 }
 
-bytea *serialized(int64 count, int128 sum, int128 squares, int32 scale, int32 shown) {
+bytea *serialized(int64 count, Datum sum, Datum squares, int32 scale, int32 shown) {
     StringInfoData state;
     pq_begintypsend(&state);
     pq_sendint64(&state, static_cast<uint64>(count));
@@ -73,7 +72,7 @@ PGFunction final_function(OutputKind kind) {
 
 } // namespace
 
-Datum variance_of(OutputKind kind, int64 count, int128 sum, int128 squares, int32 scale, int32 shown, bool *null) {
+Datum variance_of(OutputKind kind, int64 count, Datum sum, Datum squares, int32 scale, int32 shown, bool *null) {
     const Datum state =
         call_in_aggregation(numeric_deserialize, PointerGetDatum(serialized(count, sum, squares, scale, shown)), null);
     return call_in_aggregation(final_function(kind), state, null);

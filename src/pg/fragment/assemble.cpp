@@ -250,8 +250,8 @@ static bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node) {
     if (is_text_kind(value.kind)) {
         TypedExpr rank;
         int lookup;
-        if (!make_text_node(t, &value) ||
-            !translate_rank(t, value, exprCollation(reinterpret_cast<Node *>(expr)), &lookup, &rank))
+        if (!make_text_node(t, &value) || !translate_rank(t, value, exprCollation(reinterpret_cast<Node *>(expr)),
+                                                          exprType(reinterpret_cast<Node *>(expr)), &lookup, &rank))
             return false;
         value = rank;
     }
@@ -376,10 +376,18 @@ static bool can_filter_groups(const Translation *t, ir::Index node) {
     return !looks_up(t, node) || refuse("a condition or an order of groups that looks into a table");
 }
 
+// Two groups that PostgreSQL may have as one: it counts with what both have.
+static bool may_drop_groups(const Assembly *a) {
+    for (int i = 0; i < a->outputs.count; ++i)
+        if (a->outputs[i].by_bytes)
+            return refuse("a condition or a limit of groups by values that are only handed through");
+    return true;
+}
+
 // Which groups are wanted. The planner asks for more than may be possible, and keeps what is; see wanted_groups.cpp.
 static void add_wanted_groups(Assembly *a) {
     const FragmentSpec *spec = a->spec;
-    if (spec->having == NIL && spec->top == nullptr && !spec->sorted)
+    if ((spec->having == NIL && spec->top == nullptr && !spec->sorted) || !may_drop_groups(a))
         return;
     const int naggregates = a->states.states.count + a->states.distincts.count;
     bool *narrow = static_cast<bool *>(palloc0(sizeof(bool) * static_cast<Size>(naggregates + 1)));

@@ -66,6 +66,8 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
         } else {
             kind = SqlKind::Opaque;
         }
+    } else if (kind == SqlKind::Bpchar && column->typmod < static_cast<int32>(VARHDRSZ)) {
+        kind = SqlKind::Opaque; // equal ones may end in any number of blanks
     }
     *described = kind;
     column->codec = codec_of(kind);
@@ -82,9 +84,6 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
         if (!OidIsValid(column->collation) || !get_collation_isdeterministic(column->collation))
             return refuse_with("give the column a deterministic collation",
                                "a text column has a nondeterministic collation");
-        if (kind == SqlKind::Bpchar && column->typmod < static_cast<int32>(VARHDRSZ))
-            return refuse_with("declare the column as text, or as character with a length",
-                               "a column has type character without a length");
     }
     return true;
 }

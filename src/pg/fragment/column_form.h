@@ -12,7 +12,7 @@
 namespace gpuscan {
 
 // The form of a type (domains looked through) in *column, but for its number and whether it may be NULL, and its kind, which is Opaque for
-// a numeric that is only handed through. False for what no device holds; the reason has been told.
+// a numeric that is only handed through, and for character without a length. False for what no device holds; the reason has been told.
 bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &place, FragmentColumn *column,
                      SqlKind *kind);
 

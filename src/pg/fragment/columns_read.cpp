@@ -5,6 +5,7 @@
 #include "pg/fragment/columns_read.h"
 
 #include "pg/cost/cached_pages.h"
+#include "pg/fragment/path.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
@@ -14,6 +15,7 @@ struct Reading {
     PlannerInfo *root;
     Index relid;
     ColumnsRead *read;
+    ValueUse use;    // of what is looked at
     Bitmapset *seen; // attributes of the relation in all that was looked at
 };
 
@@ -40,7 +42,7 @@ void read_value(Reading *reading, Expr *value) {
     ColumnsRead *read = reading->read;
     reading->seen = bms_add_members(reading->seen, own);
     List *columns = NIL;
-    if (!columns_of_value(reading->root, value, &columns)) {
+    if (!columns_of_value(reading->root, value, reading->use, &columns)) {
         read->attributes = bms_add_members(read->attributes, own);
         return;
     }
@@ -55,14 +57,31 @@ void read_value(Reading *reading, Expr *value) {
     }
 }
 
+bool read_node(Node *node, void *context);
+
+bool read_as(ValueUse use, Node *node, Reading *reading) {
+    const ValueUse outer = reading->use;
+    reading->use = use;
+    walk_expression(node, read_node, reading);
+    reading->use = outer;
+    return false;
+}
+
 bool read_node(Node *node, void *context) {
     Reading *reading = static_cast<Reading *>(context);
     if (node == nullptr)
         return false;
     switch (nodeTag(node)) {
-    case T_List:
-    case T_TargetEntry:
+    case T_TargetEntry: {
+        const Index number = reinterpret_cast<TargetEntry *>(node)->ressortgroupref;
+        const bool grouped = reading->use == ValueUse::Any && number != 0 &&
+                             get_sortgroupref_clause_noerr(number, grouping_clause(reading->root)) != nullptr;
+        return read_as(grouped ? ValueUse::Grouped : reading->use, node, reading);
+    }
     case T_Aggref:
+        return read_as(reinterpret_cast<Aggref *>(node)->aggfnoid == F_COUNT_ANY ? ValueUse::Counted : ValueUse::Any,
+                       node, reading);
+    case T_List:
     case T_WindowFunc:
     case T_GroupingFunc:
         return walk_expression(node, read_node, context);
@@ -99,7 +118,7 @@ void read_classes(Reading *reading, const PlannerInfo *root) {
 
 ColumnsRead columns_read(PlannerInfo *root, const RelOptInfo *rel) {
     ColumnsRead read{};
-    Reading reading{root, rel->relid, &read, nullptr};
+    Reading reading{root, rel->relid, &read, ValueUse::Any, nullptr};
     read_node(reinterpret_cast<Node *>(root->processed_tlist), &reading);
     read_node(root->parse->havingQual, &reading);
     read_node(reinterpret_cast<Node *>(rel->baserestrictinfo), &reading);

@@ -39,6 +39,7 @@ struct FragmentLookup {
     Oid typid;    // type of expr's result
     Type type;    // of the entries (Bool, I32, I64, F64, Code)
     Oid collation;  // Rank
+    Oid ordered;    // Rank: of values of this type, by its default order; InvalidOid: of texts
     bool is_bpchar; // Rank: compare as bpchar; Text: trailing blanks do not count
     int unified;    // Text; Rank: 0, or of the texts that `expr` makes of the entries
     int64 *values;  // Table: so many, and one of NULL behind them
@@ -72,6 +73,9 @@ enum class OutputKind {
 // Which sums a Moments output is made of: the states of those of x, y, x * x, y * y and x * y, and beside each of the
 // products what rounding has taken of it.
 constexpr uint8 MomentSquaresX = 1, MomentSquaresY = 2, MomentProducts = 4;
+// How many sums of products make the sum of squares of values in parts.
+constexpr int square_sums = 5;
+
 struct MomentStates {
     int x, y; // y: -1 if there is one variable only
     int xx, lost_of_xx, yy, lost_of_yy, xy, lost_of_xy;
@@ -80,11 +84,14 @@ struct MomentStates {
 // One of the first columns of the scan tuple, which the node fills (the others stay NULL: they are inputs only).
 struct FragmentOutput {
     OutputKind kind;
-    int key;          // GroupKey: which
-    int agg;          // state that holds sum, min, max, bits or count; those of DISTINCT aggregates follow all others
-    bool distinct;    // of a DISTINCT aggregate
-    List *arguments;  // Grouping: numbers of keys
-    int squares;      // state that holds the sum of squares
+    int key;         // GroupKey: which
+    int agg;         // state that holds sum, min, max, bits or count; those of DISTINCT aggregates follow all others
+    bool distinct;   // of a DISTINCT aggregate
+    List *arguments; // Grouping: numbers of keys
+    int squares;     // state that holds the sum of squares
+    int square_parts[square_sums] = {
+        -1, -1, -1, -1,
+        -1}; // or, of x = a * 2^62 + b * 2^31 + c: those of a * a, a * b, 2 * a * c + b * b, b * c, c * c; else -1
     int days, months; // SumInterval, AvgInterval: states that hold the sums of days and of months
     int largest =
         -1; // GroupKey of numerics of mixed scale: the same of digits after the point. Of intervals, whose key is their length: the state with the largest of those of one length,
@@ -97,6 +104,7 @@ struct FragmentOutput {
     Type type; // engine type of the key or state
     SqlKind value_kind;
     bool fixed_length; // Code: no varlena but so many bytes
+    bool by_bytes; // GroupKey: the device groups by the values' bytes, PostgreSQL by the default equality of the type
     int32 scale;
     int scale_agg = -1; // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
     int low_agg =

@@ -50,7 +50,7 @@ bool removes_duplicates(const Query *query) {
            query->groupingSets == NIL && query->havingQual == nullptr;
 }
 
-static List *grouping_clause(const PlannerInfo *root) {
+List *grouping_clause(const PlannerInfo *root) {
     return removes_duplicates(root->parse) ? root->parse->distinctClause : root->parse->groupClause;
 }
 
@@ -150,11 +150,12 @@ static bool add_sets(const PlannerInfo *root, FragmentSpec *spec) {
     return true;
 }
 
-// (What a device cannot group by at all is refused with the key.)
+// (What a device cannot group by at all is refused with the key; what is only handed through is grouped by its default equality.)
 static bool is_grouped_as_on_devices(const SortGroupClause *clause, const Expr *key) {
     const Oid type = exprType(reinterpret_cast<const Node *>(key));
     const SqlKind kind = sql_kind(type);
-    return kind == SqlKind::None || kind == SqlKind::Opaque || is_device_equality(clause->eqop, type) ||
+    return kind == SqlKind::None || is_device_equality(clause->eqop, type) ||
+           (kind == SqlKind::Opaque && clause->eqop == lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr) ||
            refuse("values of %s that are equal by operator %s", format_type_be(type), format_operator(clause->eqop));
 }
 

@@ -44,6 +44,9 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
 // SELECT DISTINCT of what scans and joins deliver: groups without aggregates.
 bool removes_duplicates(const Query *query);
 
+// By what the level groups: SortGroupClauses of its GROUP BY or DISTINCT.
+List *grouping_clause(const PlannerInfo *root);
+
 // Will add_aggregate_path find the query level's aggregation shippable? To be asked while its input is planned.
 bool can_aggregate(PlannerInfo *root, const Candidate *candidate);
 

@@ -32,7 +32,9 @@ constexpr Oid by_settings[] = {
     F_TIMESTAMPTZ_PL_INTERVAL,
     F_TIMESTAMPTZ_MI_INTERVAL,
     F_DATE_TRUNC_TEXT_TIMESTAMPTZ,
+    F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT,
     F_TIME_TIMESTAMPTZ,
+    F_TIMETZ_TIMESTAMPTZ,
     F_TIMESTAMP_TIMESTAMPTZ,
     F_TIMESTAMPTZ_TIMESTAMP,
     F_TO_CHAR_TIMESTAMPTZ_TEXT,
@@ -142,6 +144,8 @@ bool is_unfit_type(Oid type) {
     }
 }
 
+} // namespace
+
 // PostgreSQL's functions of any type call those of the type: its output, and what its default operator classes say, which anybody may
 // make for a type that has none of its own (varchar, json).
 bool is_foreign_type(Oid type) {
@@ -155,6 +159,8 @@ bool is_foreign_type(Oid type) {
     const Oid element = get_element_type(type);
     return OidIsValid(element) && is_foreign_type(element);
 }
+
+namespace {
 
 bool has_foreign_type(Node *node) {
     return !IsA(node, List) && !IsA(node, CaseWhen) && is_foreign_type(exprType(node));
@@ -332,6 +338,29 @@ bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out) {
     Index relation;
     return is_column_here(t, expr, &relation) && may_execute_all(t, expr) &&
            (!is_bare_numeric(expr) || can_guess_form(t, node)) && add_expression_column(t, relation, expr, out);
+}
+
+bool translate_stored_expression(Translation *t, Expr *expr, TypedExpr *out) {
+    Index relation;
+    return is_column_here(t, expr, &relation) && may_execute_all(t, expr) &&
+           add_expression_column(t, relation, expr, out, true);
+}
+
+// (Where an outer join adds a row, the column is NULL, and so is the expression, or it is none here.)
+bool translate_presence(Translation *t, Expr *expr, TypedExpr *out) {
+    NullTest *test = makeNode(NullTest);
+    test->arg = expr;
+    test->nulltesttype = IS_NOT_NULL;
+    test->location = -1;
+    Index relation;
+    if (!is_column_here(t, expr, &relation) || !may_execute_all(t, expr) ||
+        !add_expression_column(t, relation, reinterpret_cast<Expr *>(test), out))
+        return false;
+    bool_value(out,
+               add_expr(t, ir::Op::Case, Type::Bool, out->expr, add_constant(t, Type::Bool, 1, false),
+                        add_constant(t, Type::Bool, 0, true)),
+               true);
+    return true;
 }
 
 } // namespace gpuscan

@@ -288,7 +288,8 @@ static int find_lookup(const Translation *t, const FragmentLookup &wanted) {
         const FragmentLookup &lookup = t->lookups[i];
         if (lookup.kind == wanted.kind && lookup.source == wanted.source && lookup.column == wanted.column &&
             lookup.collation == wanted.collation && equal(lookup.expr, wanted.expr) &&
-            lookup.is_bpchar == wanted.is_bpchar && lookup.deferred == wanted.deferred &&
+            lookup.is_bpchar == wanted.is_bpchar && lookup.ordered == wanted.ordered &&
+            lookup.deferred == wanted.deferred &&
             (wanted.unified == 0 || unified_root(t, lookup.unified) == unified_root(t, wanted.unified)))
             return i;
     }
@@ -364,7 +365,7 @@ void add_text_lookup(Translation *t, const TypedExpr &column, Expr *expr, bool i
     add_unified_lookup(t, column, lookup, out);
 }
 
-bool translate_rank(Translation *t, const TypedExpr &value, Oid collation, int *index, TypedExpr *out) {
+bool translate_rank(Translation *t, const TypedExpr &value, Oid collation, Oid type, int *index, TypedExpr *out) {
     FragmentLookup lookup{};
     TypedExpr column = value;
     if (value.unified != 0) { // of the texts that an expression makes of a column
@@ -388,6 +389,7 @@ bool translate_rank(Translation *t, const TypedExpr &value, Oid collation, int *
     lookup.type = Type::I32;
     lookup.collation = collation;
     lookup.is_bpchar = column.kind == SqlKind::Bpchar;
+    lookup.ordered = column.kind == SqlKind::Bytes ? type : InvalidOid;
     *index = add_lookup(t, lookup, column, SqlKind::Int4, out);
     return true;
 }

@@ -105,7 +105,8 @@ bool translate(Translation *t, Expr *expr, TypedExpr *out);
 
 // Which columns does the value need, if there is a device that has them: Vars, and expressions over one row that the cache holds as
 // columns. False, without a reason: no device knows it.
-bool columns_of_value(PlannerInfo *root, Expr *value, List **columns);
+enum class ValueUse { Any, Grouped, Counted }; // a group key may be only handed through; counted is whether it is NULL
+bool columns_of_value(PlannerInfo *root, Expr *value, ValueUse use, List **columns);
 
 // Is it an expression over the columns of one relation, which it tells, that PostgreSQL may evaluate for any row, at any time?
 bool is_column_expression(Expr *expr, Index *relation);
@@ -186,7 +187,7 @@ bool translate_deferred(Translation *t, Expr *expr, TypedExpr *out);
 // The table of `expr` over the entries of `column`. What it reads of the column becomes Var(1, 1).
 bool add_function_lookup(Translation *t, const TypedExpr &column, Expr *expr, bool has_params, bool deferred,
                          TypedExpr *out);
-bool translate_rank(Translation *t, const TypedExpr &column, Oid collation, int *lookup, TypedExpr *out);
+bool translate_rank(Translation *t, const TypedExpr &column, Oid collation, Oid type, int *lookup, TypedExpr *out);
 
 // A table of ascending values, and what stands beside them (translate_table.cpp). Both are kept as they are.
 int add_table(Translation *t, int64 *values, uint32 count);
@@ -213,6 +214,8 @@ enum class StateOf { // what of the argument goes into a state
     Argument,
     Bounded,
     Square,
+    SquareParts, // of values in parts: the first sum, and the others
+    LastOfSquareParts = SquareParts + square_sums - 1,
     Scale,
     High, // the lower 62 bits, and what is above them
     Low,

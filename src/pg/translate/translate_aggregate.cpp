@@ -16,8 +16,8 @@ constexpr int digits_of_double = 15;     // of any number of so many digits ther
 constexpr int32 max_scale_of_sums = 12;  // in 128 bits, of values of different scales
 constexpr int scales_of_rank = 64;       // that a value of a rank may be shown with, from 0 (exec/emit.cpp)
 constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (catalog/encode.h)
-constexpr int max_mixed_scale_of_squares =
-    15; // of quotients and the like: eight digits are left for the sum before the point
+constexpr int max_scale_of_whole_squares =
+    15; // eight digits are left for the sum before the point; with more it is kept in parts
 
 // What a built-in aggregate is on the device. true is above false, so bool_and is a minimum and bool_or a maximum.
 struct KnownAggregate {
@@ -64,6 +64,8 @@ static const KnownAggregate known_aggregates[] = {
     {F_MIN_TIMESTAMPTZ, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MIN_TEXT, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MIN_BPCHAR, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_INET, ir::AggregateKind::Min, OutputKind::StateValue},
+    {F_MIN_TIMETZ, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_MAX_INT2, ir::AggregateKind::Max, OutputKind::StateValue},
     {F_MAX_INT4, ir::AggregateKind::Max, OutputKind::StateValue},
     {F_MAX_INT8, ir::AggregateKind::Max, OutputKind::StateValue},
@@ -75,6 +77,8 @@ static const KnownAggregate known_aggregates[] = {
     {F_MAX_TIMESTAMPTZ, ir::AggregateKind::Max, OutputKind::StateValue},
     {F_MAX_TEXT, ir::AggregateKind::Max, OutputKind::StateValue},
     {F_MAX_BPCHAR, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_INET, ir::AggregateKind::Max, OutputKind::StateValue},
+    {F_MAX_TIMETZ, ir::AggregateKind::Max, OutputKind::StateValue},
     {F_BOOL_AND, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_EVERY, ir::AggregateKind::Min, OutputKind::StateValue},
     {F_BOOL_OR, ir::AggregateKind::Max, OutputKind::StateValue},
@@ -194,7 +198,7 @@ static bool translate_count(Translation *t, Aggref *aggref, AggregateStates *sta
     Type type = Type::Bool;
     if (argument != nullptr) {
         TypedExpr value;
-        if (!translate(t, argument, &value))
+        if (!translate(t, argument, &value) && !translate_presence(t, argument, &value))
             return false;
         if ((value.nullable || !value.literal) && !as_own_node(t, value, &node))
             return false;
@@ -213,25 +217,6 @@ static bool translate_count(Translation *t, Aggref *aggref, AggregateStates *sta
     if (!filter_argument(t, aggref, type, &node))
         return false;
     out->agg = add_state(states, ir::AggregateKind::Count, StateOf::Argument, aggref, node);
-    return true;
-}
-
-// The sum of the squares beside the sum. Squares have twice the digits, so that only 128 bits may overflow (a row error).
-static bool add_squares(Translation *t, const TypedExpr &value, Aggref *aggref, AggregateStates *states,
-                        FragmentOutput *out) {
-    const int most = value.mixed_scale ? max_mixed_scale_of_squares : max_scale_of_squares;
-    if (value.scale > most)
-        return refuse("a variance of numeric values with more than %d decimals", most);
-    Type type = value.precision > 0 && value.precision * 2 <= 18 ? Type::I64 : Type::I128;
-    if (value.kind == SqlKind::Int4) // ten digits, but 32 bits
-        type = Type::I64;
-    ir::Index node;
-    if (!as_node(t, value, type, value.scale, &node))
-        return false;
-    node = add_expr(t, ir::Op::Mul, type, node, node);
-    if (!filter_argument(t, aggref, type, &node))
-        return false;
-    out->squares = add_state(states, ir::AggregateKind::Sum, StateOf::Square, aggref, node);
     return true;
 }
 
@@ -301,14 +286,17 @@ static bool add_scale_state(Translation *t, const TypedExpr &value, ir::Index no
 }
 
 // The sum (or end) of what is made of the argument, and NULL where the filter is not true.
+static bool add_node(Translation *t, StateOf of, Type type, ir::Index node, Aggref *aggref, AggregateStates *states,
+                     int *state, ir::AggregateKind kind = ir::AggregateKind::Sum) {
+    if (!filter_argument(t, aggref, type, &node))
+        return false;
+    *state = add_state(states, kind, of, aggref, node);
+    return true;
+}
+
 static bool add_part(Translation *t, ir::Function part, StateOf of, ir::Index node, Aggref *aggref,
                      AggregateStates *states, int *state, ir::AggregateKind kind = ir::AggregateKind::Sum) {
-    const Type type = ir::function_info(part).result;
-    ir::Index value = add_call(t, part, node);
-    if (!filter_argument(t, aggref, type, &value))
-        return false;
-    *state = add_state(states, kind, of, aggref, value);
-    return true;
+    return add_node(t, of, ir::function_info(part).result, add_call(t, part, node), aggref, states, state, kind);
 }
 
 // The smallest or largest of the intervals by both ranks: if these are of two intervals, PostgreSQL shows that which came first.
@@ -328,6 +316,49 @@ static bool add_long_sum(Translation *t, const TypedExpr &value, Aggref *aggref,
            add_part(t, ir::Function::HighPart, StateOf::High, node, aggref, states, &out->agg) &&
            add_part(t, ir::Function::LowPart, StateOf::Low, node, aggref, states, &out->low_agg) &&
            add_scale_state(t, value, node, aggref, states, out);
+}
+
+// The square of a value with many decimals takes more than 128 bits. Of x = a * 2^62 + b * 2^31 + c the products are added up.
+static bool add_long_squares(Translation *t, const TypedExpr &value, Aggref *aggref, AggregateStates *states,
+                             FragmentOutput *out) {
+    const auto wide = [t](ir::Op op, ir::Index x, ir::Index y) { return add_expr(t, op, Type::I128, x, y); };
+    const auto narrow = [t](ir::Op op, ir::Index x, ir::Index y) { return add_expr(t, op, Type::I64, x, y); };
+    ir::Index node;
+    if (!as_node(t, value, Type::I128, value.scale, &node))
+        return false;
+    const ir::Index a = add_expr(t, ir::Op::Cast, Type::I128, add_call(t, ir::Function::HighPart, node));
+    const ir::Index low = add_call(t, ir::Function::LowPart, node);
+    const ir::Index step = add_constant(t, Type::I64, INT64CONST(1) << 31, false);
+    const ir::Index b = narrow(ir::Op::Div, low, step), c = narrow(ir::Op::Mod, low, step);
+    const ir::Index wide_b = add_expr(t, ir::Op::Cast, Type::I128, b),
+                    wide_c = add_expr(t, ir::Op::Cast, Type::I128, c);
+    const ir::Index twice = wide(ir::Op::Mul, a, wide(ir::Op::Add, wide_c, wide_c));
+    const ir::Index parts[] = {wide(ir::Op::Mul, a, a), wide(ir::Op::Mul, a, wide_b),
+                               wide(ir::Op::Add, twice, wide(ir::Op::Mul, wide_b, wide_b)),
+                               wide(ir::Op::Mul, wide_b, wide_c), wide(ir::Op::Mul, wide_c, wide_c)};
+    static_assert(lengthof(parts) == square_sums);
+    for (int i = 0; i < square_sums; ++i)
+        if (!add_node(t, static_cast<StateOf>(static_cast<int>(StateOf::SquareParts) + i), Type::I128, parts[i], aggref,
+                      states, &out->square_parts[i]))
+            return false;
+    return true;
+}
+
+// The sum of the squares beside the sum. Squares have twice the digits, so that only 128 bits may overflow (a row error).
+static bool add_squares(Translation *t, const TypedExpr &value, Aggref *aggref, AggregateStates *states,
+                        FragmentOutput *out) {
+    if (value.scale > max_scale_of_squares)
+        return refuse("a variance of numeric values with more than %d decimals", max_scale_of_squares);
+    if (value.scale > max_scale_of_whole_squares && (value.mixed_scale || value.type == Type::I128))
+        return add_long_squares(t, value, aggref, states, out);
+    Type type = value.precision > 0 && value.precision * 2 <= 18 ? Type::I64 : Type::I128;
+    if (value.kind == SqlKind::Int4) // ten digits, but 32 bits
+        type = Type::I64;
+    ir::Index node;
+    if (!as_node(t, value, type, value.scale, &node))
+        return false;
+    return add_node(t, StateOf::Square, type, add_expr(t, ir::Op::Mul, type, node, node), aggref, states,
+                    &out->squares);
 }
 
 // The smallest or largest of the numerics, and of those that are equal the ones that are shown with fewest and with most digits: if there
@@ -415,12 +446,15 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     out->column = value.column;
     if (value.mixed_scale && !sum)
         return translate_numeric_end(t, value, aggref, known->kind, states, out);
-    if (value.mixed_scale && value.scale > max_scale_of_sums && !is_variance(known->output))
-        return add_long_sum(t, value, aggref, states, out);
-    if (is_text_kind(value.kind)) {
+    if (value.mixed_scale && value.scale > max_scale_of_sums)
+        return add_long_sum(t, value, aggref, states, out) &&
+               (!is_variance(known->output) || add_squares(t, value, aggref, states, out));
+    if (is_text_kind(value.kind) || value.kind == SqlKind::Bytes) {
         TypedExpr rank;
-        if (!make_text_node(t, &value) || !translate_rank(t, value, aggref->inputcollid, &out->rank_lookup, &rank))
+        if (!make_text_node(t, &value) ||
+            !translate_rank(t, value, aggref->inputcollid, aggref->aggtype, &out->rank_lookup, &rank))
             return false;
+        out->fixed_length = get_typlen(aggref->aggtype) > 0;
         out->source = t->lookups[out->rank_lookup].source;
         out->column = t->lookups[out->rank_lookup].column;
         out->unified = value.unified;
@@ -500,13 +534,32 @@ FragmentOutput output_of_value(OutputKind kind, const TypedExpr &value, Type typ
     return output;
 }
 
+// Of values that are only handed through the device groups those of the same bytes. Are these the groups of the type's default
+// equality? They are unless equal values have different bytes (1 and 1.0 in a jsonb), which the executor finds out. A type without
+// equality is no matter: such a column depends on the keys.
+static bool groups_by_bytes(const Translation *t, const TypedExpr &value, Oid typid, Oid *equality) {
+    const TypeCacheEntry *type = lookup_type_cache(typid, TYPECACHE_EQ_OPR | TYPECACHE_HASH_PROC);
+    *equality = OidIsValid(type->eq_opr) ? get_opcode(type->eq_opr) : InvalidOid;
+    if (OidIsValid(*equality) && (!OidIsValid(type->hash_proc) || is_foreign_type(typid)))
+        return refuse("GROUP BY a value of type %s", format_type_be(typid));
+    if (!t->probing && !value.literal) {
+        const TranslatedSource &source = t->sources[value.source];
+        const FragmentColumn &column = source.columns[value.column];
+        if (has_tied_values({source.relid, column_number(&column), source.leaves != NIL}))
+            return refuse("GROUP BY values of type %s, of which equal ones are written in different ways",
+                          format_type_be(typid));
+    }
+    return true;
+}
+
 bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir::Index *node, FragmentOutput *out) {
     TypedExpr value;
-    if (!translate(t, key, &value))
+    if (!translate(t, key, &value) && !translate_stored_expression(t, key, &value))
         return false;
     Oid typid = exprType(reinterpret_cast<Node *>(key));
-    if (value.kind == SqlKind::Opaque)
-        return refuse("GROUP BY a value of type %s", format_type_be(typid));
+    Oid equality = device_equality_function(typid);
+    if (value.kind == SqlKind::Opaque && !groups_by_bytes(t, value, typid, &equality))
+        return false;
     if (is_coded_kind(value.kind) && !make_text_node(t, &value))
         return false;
     if (is_text_kind(value.kind) && (!is_sound_collation(exprCollation(reinterpret_cast<Node *>(key)))))
@@ -532,13 +585,13 @@ bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir:
     if (value.tied)
         return refuse("GROUP BY numerics, of which equal ones are written in different ways");
     // PostgreSQL asks for the privilege to compare keys, too (ExecBuildGroupingEqual).
-    const Oid equality = device_equality_function(typid);
     if (OidIsValid(equality) && !may_execute(t, equality))
         return false;
     Type type = value.kind == SqlKind::Numeric && value.type != Type::I128 ? Type::I64 : value.type;
     if (!as_node(t, value, type, value.scale, node))
         return false;
     *out = output_of_value(OutputKind::GroupKey, value, type, typid, exprTypmod(reinterpret_cast<Node *>(key)));
+    out->by_bytes = value.kind == SqlKind::Opaque && OidIsValid(equality);
     if (value.kind == SqlKind::Interval)
         add_interval_states(t, states, node, out);
     if (value.mixed_scale) // 1.5 and 1.50 are one group

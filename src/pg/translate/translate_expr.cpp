@@ -390,7 +390,7 @@ static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     }
 }
 
-bool columns_of_value(PlannerInfo *root, Expr *value, List **columns) {
+bool columns_of_value(PlannerInfo *root, Expr *value, ValueUse use, List **columns) {
     Translation probe{};
     TranslatedSource any{};
     TypedExpr out;
@@ -399,7 +399,9 @@ bool columns_of_value(PlannerInfo *root, Expr *value, List **columns) {
     probe.nsources = 1;
     RefusalState heard;
     RefusalState *outer = refusals_begin(&heard); // nobody is told
-    const bool known = translate(&probe, value, &out);
+    const bool known = translate(&probe, value, &out) ||
+                       (use == ValueUse::Grouped && translate_stored_expression(&probe, value, &out)) ||
+                       (use == ValueUse::Counted && translate_presence(&probe, value, &out));
     refusals_end(outer);
     *columns = probe.probed;
     return known;

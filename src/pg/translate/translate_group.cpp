@@ -232,7 +232,7 @@ static bool order_of_text(Translation *t, const FragmentOutput *output, Oid coll
     node_value(&text, output->value_kind, Type::Code, node, true);
     text.source = output->source;
     text.column = output->column;
-    return translate_rank(t, text, collation, &lookup, &rank) && as_own_node(t, rank, out);
+    return translate_rank(t, text, collation, output->typid, &lookup, &rank) && as_own_node(t, rank, out);
 }
 
 bool translate_group_order(Translation *t, Expr *expr, bool exactly, ir::Index *out) {

@@ -222,18 +222,21 @@ bool is_nulled_relation(const Translation *t, Index relation) {
     return source >= 0 && is_nulled(t, source);
 }
 
-bool add_expression_column(Translation *t, Index relation, Expr *expr, TypedExpr *out) {
+bool add_expression_column(Translation *t, Index relation, Expr *expr, TypedExpr *out, bool as_stored) {
     const int source = t->probing ? 0 : find_source(t, relation);
     if (source < 0)
         return false;
-    const TableColumn place = place_of(t, relation, expression_number(expression_key(expr)));
+    TableColumn place = place_of(t, relation, expression_number(expression_key(expr)));
     Node *value = reinterpret_cast<Node *>(expr);
     FragmentColumn column;
     SqlKind kind = SqlKind::None;
     ir::Index node;
-    if (!OidIsValid(place.relid) ||
-        !describe_column(exprType(value), exprTypmod(value), exprCollation(value), place, &column, &kind) ||
-        kind == SqlKind::Opaque)
+    if (!OidIsValid(place.relid))
+        return false;
+    if (as_stored)
+        place.relid = InvalidOid;
+    if (!describe_column(exprType(value), exprTypmod(value), exprCollation(value), place, &column, &kind) ||
+        (kind == SqlKind::Opaque) != as_stored)
         return false;
     column.attnum = 0;
     column.nullable = true;

@@ -134,6 +134,12 @@ bool is_late_constant(Expr *expr);
 
 // Expressions that the cache holds as columns (expression_column.cpp). False: it can be none.
 bool translate_expression_column(Translation *t, Expr *expr, TypedExpr *out);
+// The same of values that are only handed through.
+bool translate_stored_expression(Translation *t, Expr *expr, TypedExpr *out);
+// Only whether there is such a value: a bool that is NULL where it is NULL.
+bool translate_presence(Translation *t, Expr *expr, TypedExpr *out);
+// Is what PostgreSQL's functions of any type do with values of this type no longer PostgreSQL's own matter, or one of the catalogs?
+bool is_foreign_type(Oid type);
 // It can, and rather so than as a function of the different values of a column.
 bool is_better_a_column(const Translation *t, Expr *expr);
 // Where the column of that relation is; of a CPU plan's rows nowhere.
@@ -143,7 +149,7 @@ TableColumn place_of(const Translation *t, const Var *var);
 bool is_bare_numeric(const Expr *expr);
 // The column of that relation (translate_leaf.cpp).
 bool is_nulled_relation(const Translation *t, Index relation); // by an outer join on its way to the pipeline at hand
-bool add_expression_column(Translation *t, Index relation, Expr *expr, TypedExpr *out);
+bool add_expression_column(Translation *t, Index relation, Expr *expr, TypedExpr *out, bool as_stored = false);
 
 // A numeric that is encoded for one comparison: a late constant, or a column of a CPU plan.
 bool add_rounded_constant(Translation *t, Expr *expr, Type type, int32 scale, Rounding rounding, ir::Index *node);
