@@ -66,6 +66,14 @@ SELECT fallbacks(q) AS first, fallbacks(q) AS again FROM unnest(ARRAY['SELECT co
 -- (a value of the column is enough for rows to be delivered, also where this query has no tie)
 SELECT check_query('SELECT j -> ''v'' = ''2'', n FROM (SELECT j, count(*) AS n FROM tied WHERE id % 3 = 2 GROUP BY 1) s', 'any');
 
+-- ... or under a collation by which texts are equal that are not the same; rows of a plan; a key that is NULL.
+CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE cases AS SELECT i AS id, ARRAY[CASE i % 3 WHEN 0 THEN 'x' WHEN 1 THEN 'X' ELSE 'y' END] AS a, ARRAY[CASE i % 3 WHEN 0 THEN 'x' WHEN 1 THEN 'X' ELSE 'y' END] COLLATE blind AS b FROM generate_series(1, 300) i;
+VACUUM (FREEZE, ANALYZE) cases;
+SELECT check_matrix('SELECT %s, n FROM (SELECT %s AS v, count(*) AS n FROM cases GROUP BY 1) s', '{"lower(v[1])"}', '{a,b,a COLLATE blind,"b COLLATE \"C\"",a || ARRAY[''z'' COLLATE blind]}', expect => 'any');
+SELECT refusals('SELECT a COLLATE blind AS v, count(*) FROM cases GROUP BY 1');
+SELECT check_query('SELECT j, count(*) FROM (SELECT id, j FROM tied ORDER BY id LIMIT 500) s JOIN cases USING (id) GROUP BY 1 HAVING count(*) > 1', 'any'), check_query('SELECT NULL::jsonb AS v, count(*) FROM cases GROUP BY 1', 'any');
+
 -- Types whose equality is a user's, or calls one, stay with PostgreSQL.
 CREATE TYPE colour AS ENUM ('red', 'green');
 CREATE TYPE pair AS (a int, b text);

@@ -260,7 +260,8 @@ bool are_keys_different(FragmentRun *run, const FragmentOutput *output) {
             if (DatumGetBool(FunctionCall2Coll(&type->eq_opr_finfo, column->collation,
                                                entry_of_key(run, output, keys[i].code),
                                                entry_of_key(run, output, keys[j].code)))) {
-                note_tied_values({source->relid, column_number(column), source->leaves != NIL});
+                if (source->is_relation)
+                    note_tied_values({source->relid, column_number(column), source->leaves != NIL});
                 return give_up(run, "equal values of a group are written in different ways");
             }
         }

@@ -537,12 +537,16 @@ FragmentOutput output_of_value(OutputKind kind, const TypedExpr &value, Type typ
 // Of values that are only handed through the device groups those of the same bytes. Are these the groups of the type's default
 // equality? They are unless equal values have different bytes (1 and 1.0 in a jsonb), which the executor finds out. A type without
 // equality is no matter: such a column depends on the keys.
-static bool groups_by_bytes(const Translation *t, const TypedExpr &value, Oid typid, Oid *equality) {
+static bool groups_by_bytes(const Translation *t, const TypedExpr &value, const Expr *key, Oid *equality) {
+    const Oid typid = exprType(reinterpret_cast<const Node *>(key)),
+              collation = exprCollation(reinterpret_cast<const Node *>(key));
     const TypeCacheEntry *type = lookup_type_cache(typid, TYPECACHE_EQ_OPR | TYPECACHE_HASH_PROC);
     *equality = OidIsValid(type->eq_opr) ? get_opcode(type->eq_opr) : InvalidOid;
     if (OidIsValid(*equality) && (!OidIsValid(type->hash_proc) || is_foreign_type(typid)))
         return refuse("GROUP BY a value of type %s", format_type_be(typid));
-    if (!t->probing && !value.literal) {
+    if (OidIsValid(collation) && !is_sound_collation(collation))
+        return refuse("GROUP BY values of type %s with a nondeterministic collation", format_type_be(typid));
+    if (!t->probing && !value.literal && t->sources[value.source].is_relation) {
         const TranslatedSource &source = t->sources[value.source];
         const FragmentColumn &column = source.columns[value.column];
         if (has_tied_values({source.relid, column_number(&column), source.leaves != NIL}))
@@ -558,7 +562,7 @@ bool translate_group_key(Translation *t, Expr *key, AggregateStates *states, ir:
         return false;
     Oid typid = exprType(reinterpret_cast<Node *>(key));
     Oid equality = device_equality_function(typid);
-    if (value.kind == SqlKind::Opaque && !groups_by_bytes(t, value, typid, &equality))
+    if (value.kind == SqlKind::Opaque && !groups_by_bytes(t, value, key, &equality))
         return false;
     if (is_coded_kind(value.kind) && !make_text_node(t, &value))
         return false;
