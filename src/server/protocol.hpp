@@ -36,6 +36,8 @@
 //       Collect (leader), before it runs
 //     Run             the pipeline over what was staged (several times when a reply said pass_full)
 //     Fetch*          groups, or rows; everything is complete before the first of them is fetched
+//       or, of a subquery's groups, Keep -> the number of a stage; the next Open, in the same session, begins a program that may read its
+//       rows: UseStage* and Run where it would have Batch. Stages are forgotten with Close
 //     Close
 #pragma once
 
@@ -80,6 +82,8 @@ enum class Command : uint32_t {
     DecodeRows,  // pages with tuple masks, into the source's transient rows
     DeliverRows, // the rows that a session that has joined decoded like this
     Batch,       // rows that the backend decoded itself
+    Keep,        // the groups of the program, as the rows of a stage
+    UseStage,    // ... of a program that was opened behind that
     UseUnifiedDictionary,
     UseLookup,
     ReadDictionary,
@@ -474,6 +478,31 @@ struct GroupColumn {
 struct RowsReply {
     uint32_t nrows; // 0: no more
     uint32_t ncolumns;
+};
+
+// The program has ended with this: only Open can follow, or Close.
+struct KeepRequest { // KeepColumn[ncolumns]
+    uint32_t ncolumns;
+    uint32_t unused;
+};
+struct KeepColumn {
+    ir::StageColumn column;
+    // Code: its codes are of the dictionary of column `text` of this source; source none: of unified dictionary `text`
+    ir::Index source, text;
+};
+struct KeepReply {
+    uint32_t stage;
+    uint32_t unused;
+    uint64_t rows;
+};
+
+// The next rows of the stage are rows of the source.
+struct UseStageRequest {
+    uint32_t source;
+    uint32_t stage;
+};
+struct UseStageReply {
+    uint64_t left; // rows that are to follow when the pipeline has run over those that there are
 };
 
 struct EvictRequest {

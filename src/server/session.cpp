@@ -83,6 +83,11 @@ SessionReply Session::handle(const SessionRequest &request) {
 }
 
 void Session::reset() {
+    stages_.clear();
+    end_program();
+}
+
+void Session::end_program() {
     groups_ = GroupTable();
     rows_ = RowTable();
     merger_.reset();
@@ -150,6 +155,10 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         return deliver_rows(in, out);
     case Command::Batch:
         return batch(in, out);
+    case Command::Keep:
+        return keep(in, out);
+    case Command::UseStage:
+        return use_stage(in, out);
     case Command::UseUnifiedDictionary:
         return use_unified_dictionary(in);
     case Command::UseLookup:
@@ -174,7 +183,7 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
 // ---- program and sources ------------------------------------------------------------------------------------------
 
 void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
-    reset();
+    end_program();
     const OpenRequest request = in.head<OpenRequest>();
     check(request.device <= static_cast<uint32_t>(DeviceKind::Cuda), "unknown device");
     const std::string bytes = in.text(request.program_size);
@@ -614,6 +623,38 @@ void Session::fetch(MessageWriter &out) {
         fetch_rows(out);
     else
         fetch_groups(out);
+}
+
+// The groups become rows of a later program's, and this one ends.
+void Session::keep(MessageReader &in, MessageWriter &out) {
+    check(pipeline_ == program_.pipelines.size() && !delivers_rows() && fetched_ == 0,
+          "the program has no groups to keep");
+    const KeepRequest request = in.head<KeepRequest>();
+    std::vector<ir::StageColumn> columns;
+    std::vector<std::shared_ptr<Dictionary>> dictionaries;
+    for (const KeepColumn &column : in.array<KeepColumn>(request.ncolumns)) {
+        columns.push_back(column.column);
+        const bool coded = column.column.type == Type::Code;
+        dictionaries.push_back(!coded                      ? nullptr
+                               : column.source == ir::none ? unified_dictionary_of(column.text)
+                                                           : feed(column.source).shared_dictionary(column.text));
+    }
+    with_results([&] {
+        auto rows = std::make_shared<StageRows>(program_, std::move(columns), std::move(dictionaries),
+                                                device_->device->work_memory());
+        rows->add(groups_, cancel_);
+        while (execution_->groups_left() > 0) {
+            groups_ = GroupTable(); // gives its memory back before the next ones need it
+            groups_ = execution_->more_groups();
+            rows->add(groups_, cancel_);
+        }
+        stages_.push_back(std::move(rows));
+    });
+    KeepReply reply = {};
+    reply.stage = static_cast<uint32_t>(stages_.size() - 1);
+    reply.rows = stages_.back()->nrows();
+    out.put(reply);
+    end_program();
 }
 
 // As many rows as the reply has room for, from the first blocks; a block's memory goes back with its last row.

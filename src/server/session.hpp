@@ -5,7 +5,7 @@
 // with its CPU plan. Ending it, for whatever reason, gives the builder's token back and publishes nothing unfinished.
 //
 // The order that is enforced: Open; DefineSource for each source; per pipeline, in the program's order, staging of its
-// source, DeferredCodes until nothing is lacking, and Run (until one says last); Fetch when the main pipeline's last Run is done. A chunk
+// source, DeferredCodes until nothing is lacking, and Run (until one says last); Fetch, or Keep, when the main pipeline's last Run is done. A chunk
 // is staged at most once per scan, and a lookup must cover every code that was staged: wrong orders cannot become wrong results.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include "engine/ir/build_identity.hpp"
 #include "engine/ir/program.hpp"
 #include "engine/result/group_merge.hpp"
+#include "engine/result/stage_rows.hpp"
 #include "engine/store/deferred_evaluation.hpp"
 #include "engine/store/skip.hpp"
 #include "engine/store/text_function.hpp"
@@ -87,12 +88,15 @@ class Session {
     void join(MessageReader &in);
     void collect(MessageReader &in, MessageWriter &out);
     void batch(MessageReader &in, MessageWriter &out);
+    void keep(MessageReader &in, MessageWriter &out);
+    void use_stage(MessageReader &in, MessageWriter &out);
     void use_unified_dictionary(MessageReader &in);
     void use_lookup(MessageReader &in, MessageWriter &out);
     void read_dictionary(MessageReader &in, MessageWriter &out);
     void put_lookup(MessageReader &in);
     void deferred_codes(MessageReader &in, MessageWriter &out);
     void put_entries(MessageReader &in);
+    void end_program();
     void run(MessageReader &in, MessageWriter &out);
     void fetch(MessageWriter &out);
     void fetch_groups(MessageWriter &out);
@@ -165,6 +169,8 @@ class Session {
     protocol::Counters &counters_;
     protocol::Counters unshown_ = {};
     const BufferPool pool_;
+
+    std::vector<std::shared_ptr<const StageRows>> stages_; // since the last Close, by number
 
     // Of the open fragment; the device is declared first because everything else is its.
     ServedDeviceRef device_;

@@ -291,4 +291,12 @@ void Session::batch(MessageReader &in, MessageWriter &out) {
     out.put(reply);
 }
 
+void Session::use_stage(MessageReader &in, MessageWriter &out) {
+    const UseStageRequest request = in.head<UseStageRequest>();
+    check(request.stage < stages_.size(), "no such stage");
+    UseStageReply reply = {};
+    reply.left = feed(request.source).use_stage(stages_[request.stage]);
+    out.put(reply);
+}
+
 } // namespace gpuscan

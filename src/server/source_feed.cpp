@@ -550,6 +550,28 @@ void SourceFeed::batch(MessageReader &message, uint32_t nrows) {
     note_transient();
 }
 
+size_t SourceFeed::use_stage(const std::shared_ptr<const StageRows> &rows) {
+    check(!is_relation() && !joined_ && !batched_, "the source takes no rows of a stage");
+    if (!staged_) {
+        check(rows->columns().size() == columns_.size(), "a stage has other columns");
+        own_dictionaries_.clear();
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            const StageRows::Column &column = rows->columns()[c];
+            check(column.type == columns_[c].type, "a column of a stage has another type");
+            columns_[c].dictionary = column.dictionary.get();
+            if (column.dictionary)
+                own_dictionaries_.push_back(column.dictionary);
+            if (column.stats.any_value)
+                note_codes(c, column.stats.max);
+        }
+        staged_ = std::make_unique<StagedRows>(*device_.device, work_allocator(), rows);
+    }
+    check(&staged_->all() == rows.get(), "the source has another stage's rows");
+    const size_t left = staged_->next();
+    note_transient();
+    return left;
+}
+
 // The fragment ends here; what is known for sure to be wrong with a column saves the next query the way to here.
 void SourceFeed::give_up(const Undecodable &reason) {
     std::string message = reason.what();
@@ -579,7 +601,8 @@ bool SourceFeed::pass_full() const {
 }
 
 void SourceFeed::note_transient() {
-    const size_t bytes = (batched_ ? batched_->bytes() : 0) + (decoded_ ? decoded_->bytes() : 0);
+    const size_t bytes =
+        (batched_ ? batched_->bytes() : 0) + (decoded_ ? decoded_->bytes() : 0) + (staged_ ? staged_->bytes() : 0);
     load_->transient.fetch_add(bytes - transient_, std::memory_order_relaxed); // (modulo 2^64)
     transient_ = bytes;
 }
@@ -612,6 +635,8 @@ void SourceFeed::add_to(PassInput &input) {
         decoded_->add_to(input);
     if (batched_)
         batched_->add_to(input);
+    if (staged_)
+        staged_->add_to(input);
 }
 
 void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const {
@@ -633,7 +658,7 @@ void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vec
 }
 
 bool SourceFeed::identify(BuildIdentity &identity) const {
-    if (!relation_ && batched_ && !batched_->empty()) // (whose texts have codes of this session's)
+    if (!relation_ && ((batched_ && !batched_->empty()) || staged_)) // (whose texts have codes of this session's)
         return false;
     identity.put(held_.size());
     identity.put(columns_.size());
@@ -703,9 +728,21 @@ void SourceFeed::release(bool last) {
         decoded_->clear();
     if (batched_)
         batched_->clear();
+    if (staged_)
+        staged_->clear();
     note_transient();
     if (last && shared_)
         check(shared_->forget_staged(), "delivered chunks have not been collected");
+}
+
+std::shared_ptr<Dictionary> SourceFeed::shared_dictionary(uint32_t column) const {
+    const Dictionary *wanted = dictionary(column);
+    if (wanted == nullptr || relation_)
+        return wanted != nullptr ? shared_->columns[column]->dictionary : nullptr;
+    for (const std::shared_ptr<Dictionary> &own : own_dictionaries_)
+        if (own.get() == wanted)
+            return own;
+    return nullptr;
 }
 
 void SourceFeed::note_codes(size_t column, int64_t code) {

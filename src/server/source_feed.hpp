@@ -89,6 +89,9 @@ class SourceFeed {
     // Of a source that has been joined: what was decoded is the other session's from here on.
     void deliver_rows();
     void batch(MessageReader &message, uint32_t nrows);
+    // Of a source that is no relation: its rows are those of an earlier stage. Each call takes as many as a pass may have, and returns how many
+    // are left; another stage's rows may not follow.
+    size_t use_stage(const std::shared_ptr<const StageRows> &rows);
 
     // For those who want to join; nullptr: rows of a CPU plan, or joined itself.
     std::shared_ptr<SharedSource> share() const { return joined_ ? nullptr : shared_; }
@@ -124,6 +127,8 @@ class SourceFeed {
     Dictionary *dictionary(uint32_t column) const {
         return column < columns_.size() ? columns_[column].dictionary : nullptr;
     }
+    // What keeps it alive; nullptr: it has none.
+    std::shared_ptr<Dictionary> shared_dictionary(uint32_t column) const;
     int64_t max_code(uint32_t column) const; // largest code staged so far, -1: none
 
   private:
@@ -169,7 +174,8 @@ class SourceFeed {
     size_t transient_ = 0; // bytes that the load has of this feed's transient rows
     RelationRef relation_;
     std::shared_ptr<SharedSource> shared_; // relation
-    std::vector<std::shared_ptr<Dictionary>> own_dictionaries_;
+    std::vector<std::shared_ptr<Dictionary>>
+        own_dictionaries_; // of all text columns, in their order, where it is no relation
     std::vector<SourceColumn> columns_;
 
     std::shared_ptr<ChunkInWork> build_;
@@ -177,6 +183,7 @@ class SourceFeed {
     uint64_t new_rows_ = 0;
     std::unique_ptr<DecodedRows> decoded_; // nullptr: there were none
     std::unique_ptr<BatchRows> batched_;   // the same
+    std::unique_ptr<StagedRows> staged_;   // the same
 };
 
 } // namespace gpuscan

@@ -28,6 +28,24 @@ template <class T> void note_values(ColumnStats &stats, const uint8_t *values, c
 
 } // namespace
 
+// To device memory, which the input keeps.
+static ColumnView upload_column(Device &device, const ChunkBuilder::Allocate &allocate, const HostColumn &column,
+                                size_t nrows, const ColumnStats &stats, PassInput &input) {
+    const size_t bytes = nrows * type_width(column.type);
+    BufferRef values = allocate(bytes + buffer_slack), nulls;
+    device.upload(*values, 0, column.values, bytes);
+    device.fill(*values, bytes, 0, values->size - bytes);
+    if (stats.any_null) {
+        nulls = allocate(nrows + buffer_slack);
+        device.upload(*nulls, 0, column.nulls, nrows);
+    }
+    const ColumnView view = column_view(column.type, Frame(), values.get(), nulls.get(), stats);
+    input.buffers.push_back(std::move(values));
+    if (nulls)
+        input.buffers.push_back(std::move(nulls));
+    return view;
+}
+
 ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffer *nulls, const ColumnStats &stats) {
     ColumnView view;
     view.type = type;
@@ -282,20 +300,10 @@ void BatchRows::add_to(PassInput &input) {
         return;
     ChunkView view;
     view.nrows = nrows_;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-        const Column &data = data_[c];
-        BufferRef values = allocate_(data.values.size() + buffer_slack), nulls;
-        device_.upload(*values, 0, data.values.data(), data.values.size());
-        device_.fill(*values, data.values.size(), 0, values->size - data.values.size());
-        if (data.stats.any_null) {
-            nulls = allocate_(data.nulls.size() + buffer_slack);
-            device_.upload(*nulls, 0, data.nulls.data(), data.nulls.size());
-        }
-        view.columns.push_back(column_view(columns_[c].type, Frame(), values.get(), nulls.get(), data.stats));
-        input.buffers.push_back(std::move(values));
-        if (nulls)
-            input.buffers.push_back(std::move(nulls));
-    }
+    for (size_t c = 0; c < columns_.size(); ++c)
+        view.columns.push_back(upload_column(device_, allocate_,
+                                             {columns_[c].type, data_[c].values.data(), data_[c].nulls.data()}, nrows_,
+                                             data_[c].stats, input));
     input.chunks.push_back(std::move(view));
     input.rows += nrows_;
 }
@@ -310,6 +318,34 @@ void BatchRows::read(std::string &to) const {
 void BatchRows::clear() {
     data_.assign(columns_.size(), Column());
     nrows_ = 0;
+}
+
+// ---- rows of an earlier stage -------------------------------------------------------------------------------------
+
+size_t StagedRows::next() {
+    first_ += count_;
+    const size_t left = rows_->nrows() - first_;
+    count_ = std::min(left, std::max<size_t>(transient_limit / std::max<size_t>(rows_->row_bytes(), 1), 1));
+    return left - count_;
+}
+
+void StagedRows::add_to(PassInput &input) {
+    if (count_ == 0)
+        return;
+    ChunkView view;
+    view.nrows = static_cast<uint32_t>(count_);
+    for (const StageRows::Column &column : rows_->columns())
+        view.columns.push_back(upload_column(
+            device_, allocate_,
+            {column.type, column.values.data() + first_ * type_width(column.type), column.nulls.data() + first_},
+            count_, column.stats, input));
+    input.chunks.push_back(std::move(view));
+    input.rows += count_;
+}
+
+void StagedRows::clear() {
+    first_ += count_;
+    count_ = 0;
 }
 
 } // namespace gpuscan

@@ -1,9 +1,11 @@
-// Rows of one pass that are in no cache: pages decoded under tuple masks, and rows that the backend decoded itself.
+// Rows of one pass that are in no cache: pages decoded under tuple masks, rows that the backend decoded itself, and those of an earlier
+// stage of the query.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "engine/result/stage_rows.hpp"
 #include "engine/store/build_rows.hpp"
 #include "engine/store/chunk_build.hpp"
 #include "server/message.hpp"
@@ -97,6 +99,28 @@ class BatchRows {
     std::vector<TransientColumn> columns_;
     std::vector<Column> data_;
     uint32_t nrows_ = 0;
+};
+
+// Rows of an earlier stage, some of them in each pass; they are uploaded once.
+class StagedRows {
+  public:
+    StagedRows(Device &device, ChunkBuilder::Allocate allocate, std::shared_ptr<const StageRows> rows)
+        : device_(device), allocate_(std::move(allocate)), rows_(std::move(rows)) {}
+
+    // Takes as many as a pass may have; returns how many are left for the passes behind it.
+    size_t next();
+    size_t bytes() const { return count_ * rows_->row_bytes(); }
+    bool empty() const { return count_ == 0; }
+    const StageRows &all() const { return *rows_; }
+    void add_to(PassInput &input);
+    // When the pass has run.
+    void clear();
+
+  private:
+    Device &device_;
+    ChunkBuilder::Allocate allocate_;
+    std::shared_ptr<const StageRows> rows_;
+    size_t first_ = 0, count_ = 0;
 };
 
 } // namespace gpuscan

@@ -134,6 +134,129 @@ TEST_F(SessionTest, BatchTextsShareTheRelationsDictionary) {
     EXPECT_EQ(course.dictionary(0, 1, {2}), std::vector<std::string>());
 }
 
+// select n, count(*) group by n
+std::string numbers_program() {
+    ProgramBuilder b;
+    const ir::Index s = b.source({{Type::I32, 1, {}}});
+    b.aggregate(s, {}, {}, {b.column(Type::I32, 0, 0)}, {{ir::AggregateKind::CountRows, ir::none}});
+    return serialize_program(b.program);
+}
+
+// select m, sum(n), count(*) from (rows of n and m) group by m
+std::string over_groups_program(Type key = Type::I64) {
+    ProgramBuilder b;
+    const ir::Index s = b.source({{Type::I32, 1, {}}, {key, 1, {}}});
+    b.aggregate(s, {}, {}, {b.column(key, 0, 1)},
+                {{ir::AggregateKind::Sum, b.column(Type::I32, 0, 0)}, {ir::AggregateKind::CountRows, ir::none}});
+    return serialize_program(b.program);
+}
+
+Message keep_message(const std::vector<KeepColumn> &columns) {
+    return Message().put(KeepRequest{static_cast<uint32_t>(columns.size()), 0}).array(columns);
+}
+
+const KeepColumn kept_key = {{ir::GroupField::Key, Type::I32, 0, 0, 0}, 0, 0};
+const KeepColumn kept_count = {{ir::GroupField::Count, Type::I64, 0, 0, 0}, 0, 0};
+
+// Each of the numbers up to 999 as often as its last digit says, and once more.
+void run_numbers(Course &course) {
+    ASSERT_TRUE(course.ask(Command::Open, open_message(numbers_program())));
+    ASSERT_TRUE(course.ask(Command::DefineSource, Message().put(DefineSourceRequest{})));
+    std::vector<int32_t> numbers;
+    for (int32_t n = 0; n < 1000; ++n)
+        numbers.insert(numbers.end(), static_cast<size_t>(n % 10 + 1), n);
+    const BatchRequest batch = {0, static_cast<uint32_t>(numbers.size())};
+    ASSERT_TRUE(
+        course.ask(Command::Batch, Message().put(batch).array(std::vector<uint8_t>(numbers.size())).array(numbers)));
+    ASSERT_TRUE(course.ask(Command::Run, run_message(0)));
+}
+
+TEST_F(SessionTest, GroupsAreRowsOfTheNextProgram) {
+    auto c = client();
+    Course course{*c, server};
+    Answer a;
+    for (uint32_t stage = 0; stage < 2; ++stage) {
+        run_numbers(course);
+        ASSERT_TRUE(course.ask(Command::Keep, keep_message({kept_key, kept_count}), &a)) << course.message;
+        EXPECT_EQ(a.head<KeepReply>().stage, stage);
+        EXPECT_EQ(a.head<KeepReply>().rows, 1000u);
+    }
+    ASSERT_TRUE(course.ask(Command::Open, open_message(over_groups_program())));
+    ASSERT_TRUE(course.ask(Command::DefineSource, Message().put(DefineSourceRequest{})));
+    ASSERT_TRUE(course.ask(Command::UseStage, Message().put(UseStageRequest{0, 1}), &a)) << course.message;
+    EXPECT_EQ(a.head<UseStageReply>().left, 0u);
+    ASSERT_TRUE(course.ask(Command::Run, run_message(0)));
+    ASSERT_TRUE(course.ask(Command::Fetch, Message(), &a));
+    ASSERT_EQ(a.head<FetchReply>().ngroups, 10u);
+    const UnpackedGroups groups = unpack(a, 1, 2);
+    for (size_t g = 0; g < 10; ++g) {
+        const uint64_t digit = groups.keys[g].low - 1;
+        EXPECT_EQ(groups.states[2 * g].low, 100 * digit + 10 * 4950) << digit; // sum of n
+        EXPECT_EQ(groups.states[2 * g + 1].count, 100);
+    }
+    EXPECT_TRUE(course.ask(Command::Close, Message()));
+    ASSERT_TRUE(course.ask(Command::Open, open_message(over_groups_program())));
+    ASSERT_TRUE(course.ask(Command::DefineSource, Message().put(DefineSourceRequest{})));
+    EXPECT_FALSE(course.ask(Command::UseStage, Message().put(UseStageRequest{0, 0})));
+    EXPECT_EQ(course.status, Status::Invalid);
+}
+
+TEST_F(SessionTest, TextsOfGroupsKeepTheirDictionary) {
+    auto c = client();
+    Course course{*c, server};
+    ASSERT_TRUE(course.ask(Command::Open, open_message(join_program(false))));
+    ASSERT_TRUE(course.ask(Command::DefineSource, define_message(0, server.dim, {1, 2})));
+    ASSERT_TRUE(course.ask(Command::DefineSource, define_message(1, server.fact, {1, 2, 3})));
+    ASSERT_TRUE(course.feed(0, server.dim) && course.ask(Command::Run, run_message(0)));
+    ASSERT_TRUE(course.feed(1, server.fact) && course.ask(Command::Run, run_message(1)));
+    const KeepColumn number = {{ir::GroupField::Count, Type::I32, 0, 0, 0}, 0, 0};
+    const KeepColumn name = {{ir::GroupField::Key, Type::Code, 0, 0, 0}, 0, 1};
+    ASSERT_TRUE(course.ask(Command::Keep, keep_message({number, name}))) << course.message;
+    ASSERT_TRUE(course.ask(Command::Open, open_message(over_groups_program(Type::Code))));
+    ASSERT_TRUE(course.ask(Command::DefineSource, Message().put(DefineSourceRequest{})));
+    ASSERT_TRUE(course.ask(Command::UseStage, Message().put(UseStageRequest{0, 0}))) << course.message;
+    ASSERT_TRUE(course.ask(Command::Run, run_message(0)));
+    Answer a;
+    ASSERT_TRUE(course.ask(Command::Fetch, Message(), &a));
+    const UnpackedGroups groups = unpack(a, 1, 2);
+    const std::vector<std::string> names = course.dictionary(0, 1);
+    Groups expected = expected_groups(false);
+    ASSERT_EQ(groups.keys.size(), expected.size());
+    for (size_t g = 0; g < groups.keys.size(); ++g) {
+        EXPECT_EQ(static_cast<int64_t>(groups.states[2 * g].low), expected.at(names.at(groups.keys[g].low)).count);
+        EXPECT_EQ(groups.states[2 * g + 1].count, 1);
+    }
+}
+
+TEST_F(SessionTest, StagesThatAreNotThere) {
+    auto c = client();
+    Course course{*c, server};
+    const auto refuses = [&](Command command, const Message &message, Status status = Status::Invalid) {
+        EXPECT_FALSE(course.ask(command, message));
+        EXPECT_EQ(course.status, status) << course.message;
+    };
+    refuses(Command::Keep, keep_message({kept_key}));
+    ASSERT_TRUE(course.ask(Command::Open, open_message(numbers_program())));
+    refuses(Command::Keep, keep_message({kept_key})); // it has not run
+    run_numbers(course);
+    refuses(Command::Keep, keep_message({{{ir::GroupField::Key, Type::I32, 0, 0, 1}, 0, 0}}), Status::Fallback);
+    run_numbers(course);
+    refuses(Command::Keep, keep_message({{{ir::GroupField::Key, Type::I32, 2, 0, 0}, 0, 0}}), Status::Fallback);
+    run_numbers(course);
+    Answer a;
+    ASSERT_TRUE(course.ask(Command::Fetch, Message(), &a));
+    refuses(Command::Keep, keep_message({kept_key})); // they have been fetched
+    // The program has ended with it, and the next one wants other columns.
+    run_numbers(course);
+    ASSERT_TRUE(course.ask(Command::Keep, keep_message({kept_count, kept_key})));
+    refuses(Command::Fetch, Message());
+    run_numbers(course);
+    ASSERT_TRUE(course.ask(Command::Keep, keep_message({kept_count, kept_key})));
+    ASSERT_TRUE(course.ask(Command::Open, open_message(over_groups_program())));
+    ASSERT_TRUE(course.ask(Command::DefineSource, Message().put(DefineSourceRequest{})));
+    refuses(Command::UseStage, Message().put(UseStageRequest{0, 0}));
+}
+
 // select n, 3 * n, case when n < 20000 then n end where n <> 7, of rows that a backend sends
 std::string rows_program(uint64_t limit, bool columns = true) {
     ProgramBuilder b;

@@ -215,6 +215,16 @@ void Ledger::relation(const RelationWork &work) {
 void Ledger::plan_rows(double cost, double rows, double columns) {
     add(Stage::Feed, Count::PlanCost, cost);
     add(Stage::Feed, Count::BackendRow, plan_row_rows * rows);
+    transient(rows, columns);
+}
+
+void Ledger::stage_rows(double cost, double rows, double columns) {
+    add(Stage::Feed, Count::PlanCost, cost);
+    add(Stage::Feed, Count::BackendValue, rows * columns);
+    transient(rows, columns);
+}
+
+void Ledger::transient(double rows, double columns) {
     if (machine_.gpu)
         add(Stage::Feed, Count::LinkSeqRead, rows * columns * value_bytes);
     sequential(Stage::Scan, false, rows * columns * value_bytes);

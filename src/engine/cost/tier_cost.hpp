@@ -149,7 +149,8 @@ class Ledger {
     void start(int sources, int lookups); // a fragment
     void lookups(int more);               // tables over dictionaries
     void relation(const RelationWork &work);
-    void plan_rows(double cost, double rows, double columns); // of a CPU plan with such a cost in the planner's units
+    void plan_rows(double cost, double rows, double columns);  // of a CPU plan with such a cost in the planner's units
+    void stage_rows(double cost, double rows, double columns); // of groups that the device process has, at such a cost
     void build(double rows);                 // of a join table: row_built, memory_random_write(_cached)
     void probe(double rows, double entries); // ... by each row: row_step, memory_random_read(_cached)
     void pairs(double rows, double entries); // ... without an equality: value_step
@@ -174,7 +175,8 @@ class Ledger {
     Breakdown *breakdown_;
     double ns_ = 0;
 
-    struct Piece; // of a relation's pages
+    void transient(double rows, double columns); // that are brought for this execution
+    struct Piece;                                // of a relation's pages
     void bring(const RelationWork &work, const Piece &piece);
 };
 

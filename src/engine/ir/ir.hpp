@@ -333,6 +333,26 @@ struct AggregateState {
     int64_t high = 0;
 };
 
+// What of a group becomes a column of the rows that the program of the next stage reads (engine/result/stage_rows.hpp).
+enum class GroupField : uint8_t {
+    Key,     // key `index`, of the column's type
+    Count,   // how many rows aggregate `index` has counted: I64
+    Value,   // what aggregate `index` is; NULL where it has counted none
+    Average, // F64: the sum that aggregate `index` is, by its count; NULL where that is 0
+};
+
+// Values of floats that only the CPU plan can tell, as bits: an infinite sum may be an overflow, and of two zeros, of different
+// signs, PostgreSQL shows the one that it met first.
+constexpr uint8_t refuse_infinite = 1, refuse_zero = 2;
+
+struct StageColumn {
+    GroupField field = GroupField::Key;
+    Type type = Type::I64; // of the column. An integer that it cannot hold is an error
+    uint8_t digits = 0;    // integers: a value with more decimal digits is an error, too; 0: any
+    uint8_t refused = 0;   // Value, Average
+    Index index = 0;
+};
+
 constexpr int max_group_keys = 16;
 constexpr int max_grouping_sets = 4096; // PostgreSQL's own limit
 constexpr int max_join_keys = 4;

@@ -84,7 +84,8 @@ List *column_names(const Explainer *explainer, int index, List **expressions) {
 char *source_name(const Explainer *explainer, int index) {
     const FragmentSource *source = &explainer->state->fragment->sources[index];
     if (!source->is_relation)
-        return psprintf("rows of %s", source->alias ? source->alias : "a CPU plan");
+        return psprintf("%s of %s", source->stage_typmods != NIL ? "groups" : "rows",
+                        source->alias ? source->alias : "a CPU plan");
     const char *name = get_rel_name(source->relid);
     const char *alias =
         static_cast<char *>(list_nth(explainer->es->rtable_names, source->rti - 1)); // as in expressions
@@ -422,7 +423,7 @@ void show_report(const Explainer *explainer) {
                             es);
     if (explainer->ran->cpu_first.executions > 0)
         ExplainPropertyUInteger("CPU Executions", nullptr, explainer->ran->cpu_first.executions, es);
-    if (explainer->ran->phase != Phase::Answered)
+    if (!has_answered(explainer->ran))
         return;
     if (explainer->ran->executions > 1)
         ExplainPropertyUInteger("Device Executions", nullptr, explainer->ran->executions, es);
@@ -479,7 +480,7 @@ void explain_node(GpuScanState *state, List *ancestors, ExplainState *es) {
     explainer.context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
     explainer.prefix = explained_tables(es) > 1 || es->verbose;
 
-    const bool answered = es->analyze && explainer.ran->phase == Phase::Answered;
+    const bool answered = es->analyze && has_answered(explainer.ran);
     ExplainPropertyText("Device", answered ? explainer.ran->run.report.device : device_now(), es);
     show_steps(&explainer);
     if (!is_text(es) && !state->fallback_shown)

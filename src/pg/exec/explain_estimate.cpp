@@ -138,7 +138,7 @@ void show_work(const Estimate *estimate, ExplainState *es) {
 } // namespace
 
 void explain_estimate(const GpuScanState *state, ExplainState *es) {
-    const bool compare = es->analyze && es->timing && state->phase == Phase::Answered;
+    const bool compare = es->analyze && es->timing && has_answered(state);
     if (!es->costs || (!es->verbose && !compare))
         return;
     const Estimate *estimate = estimate_of_scan(reinterpret_cast<const CustomScan *>(state->css.ss.ps.plan));

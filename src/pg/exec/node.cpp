@@ -305,17 +305,10 @@ void look_at_alternative(GpuScanState *state) {
 }
 
 void run_on_device(GpuScanState *state) {
-    // What a clock shows is the session's when rows are read, not when a cursor is opened.
-    if (state->zone != session_timezone)
-        bind(state);
-    const char *reason = reason_for_cpu(state);
-    if (reason) {
+    if (const char *reason = begin_execution(state)) {
         fall_back(state, reason);
         return;
     }
-    reset_run(state);
-    ++state->executions;
-    device_count(&protocol::Counters::fragments, 1);
     look_at_alternative(state);
     bool answered = run_fragment(&state->run);
     // Once: the next process has not seen what ended this one, and a program that did it is refused.
@@ -359,6 +352,8 @@ bool recheck(ScanState *node, TupleTableSlot *slot) {
 }
 
 TupleTableSlot *exec(GpuScanState *state) {
+    if (state->phase == Phase::Kept)
+        state->phase = Phase::Fresh;
     if (state->phase == Phase::Fresh && is_cpu_first(state))
         state->phase = Phase::CpuFirst;
     if (state->phase == Phase::Fresh)
@@ -442,6 +437,18 @@ const CustomScanMethods gpuscan_scan_methods = {"GpuScan", create_gpuscan_state}
 
 bool is_gpuscan(const PlanState *state) {
     return IsA(state, CustomScanState) && reinterpret_cast<const CustomScanState *>(state)->methods == &exec_methods;
+}
+
+const char *begin_execution(GpuScanState *state) {
+    // What a clock shows is the session's when rows are read, not when a cursor is opened.
+    if (state->zone != session_timezone)
+        bind(state);
+    if (const char *reason = reason_for_cpu(state))
+        return reason;
+    reset_run(state);
+    ++state->executions;
+    device_count(&protocol::Counters::fragments, 1);
+    return nullptr;
 }
 
 PlanState *start_fallback(GpuScanState *state) {

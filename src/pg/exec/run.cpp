@@ -175,7 +175,9 @@ uint64 form_of(const FragmentRun *run) {
 }
 
 bool feed(FragmentRun *run, int source) {
-    return run->fragment->sources[source].is_relation ? feed_relations(run, source) : feed_plan(run, source);
+    if (run->fragment->sources[source].is_relation)
+        return feed_relations(run, source);
+    return run->stages[source].state != nullptr ? feed_stage(run, source) : feed_plan(run, source);
 }
 
 // The time since the last call belongs to this phase.
@@ -189,6 +191,21 @@ void end_phase(FragmentRun *run, RunPhase phase) {
 }
 
 bool run_to_the_end(FragmentRun *run) {
+    end_phase(run, RunPhase::Start);
+    if (!run_stages(run))
+        return false;
+    end_phase(run, RunPhase::Feed);
+    if (!run_program(run))
+        return false;
+    const bool fetched = run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run);
+    end_phase(run, RunPhase::Fetch);
+    return fetched;
+}
+
+} // namespace
+
+bool run_program(FragmentRun *run) {
+    device_tell_program(run->connection, run->form);
     if (!open_fragment(run))
         return false;
     for (int source = 0; source < run->fragment->nsources; ++source)
@@ -202,13 +219,10 @@ bool run_to_the_end(FragmentRun *run) {
         if (!feed(run, source_of_pipeline(run->fragment, pipeline)) || !run_pipeline(run, true))
             return false;
     }
-    const bool fetched = run->fragment->delivers_rows ? fetch_rows(run) : fetch_groups(run);
-    end_phase(run, RunPhase::Fetch);
-    return fetched;
+    return true;
 }
 
-// In pg_stat_all_tables, as the sequential scans that the plan stands for: rows that the snapshot sees, whatever conditions let pass and
-// bounds have skipped. (What has been read for a fragment that fails is not counted: PostgreSQL's plan reads it again.)
+// Rows that the snapshot sees, whatever conditions let pass and bounds have skipped. (What has been read for a fragment that fails is not counted: PostgreSQL's plan reads it again.)
 void count_scans(FragmentRun *run, bool finished) {
     for (int i = 0; i < run->fragment->nsources; ++i)
         for (int k = 0; k < run->relations[i].count; ++k) {
@@ -218,8 +232,6 @@ void count_scans(FragmentRun *run, bool finished) {
             of->scans = of->rows = 0;
         }
 }
-
-} // namespace
 
 bool run_pipeline(FragmentRun *run, bool last) {
     end_phase(run, RunPhase::Feed);
@@ -263,21 +275,16 @@ bool run_pipeline(FragmentRun *run, bool last) {
     return true;
 }
 
-bool run_fragment(FragmentRun *run) {
+bool prepare_run(FragmentRun *run) {
     if (guc_device == DEVICE_NONE)
         return give_up(run, "gpuscan.device is none");
-    MemoryContext old = MemoryContextSwitchTo(run->context);
     const Fragment *fragment = run->fragment;
     run->fingerprints = fingerprints_of(run);
     run->form = form_of(run);
-    if (device_refuses_program(run->form)) {
-        MemoryContextSwitchTo(old);
+    if (device_refuses_program(run->form))
         return give_up(run, "a query of this form has ended the device process before");
-    }
-    if (is_resting(run->form)) {
-        MemoryContextSwitchTo(old);
+    if (is_resting(run->form))
         return give_up(run, "the last executions of this form fell back, so this one did not ask the device");
-    }
     run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
         run->copies[i] =
@@ -291,18 +298,21 @@ bool run_fragment(FragmentRun *run) {
 
     // (Before a request slot is taken: a subquery may want one, too.)
     INSTR_TIME_SET_CURRENT(run->phase_began);
-    if (run->parent != nullptr && !evaluate_params(run)) {
+    return run->parent == nullptr || (evaluate_params(run) && prepare_stages(run));
+}
+
+bool run_fragment(FragmentRun *run) {
+    MemoryContext old = MemoryContextSwitchTo(run->context);
+    if (!prepare_run(run)) {
         MemoryContextSwitchTo(old);
         return false;
     }
-
     const char *reason = nullptr;
     bool finished = false;
     run->connection = device_connect(run->cpu_plan, &reason);
     if (!run->connection) {
         give_up(run, "%s", reason ? reason : "the device cannot be reached");
     } else {
-        device_tell_program(run->connection, run->form);
         finished = run_to_the_end(run);
         device_disconnect(run->connection);
         run->connection = nullptr;

@@ -96,6 +96,16 @@ struct UnifiedConstant {
     Size length;
 };
 
+struct GpuScanState;
+
+// A source whose rows are the groups of a subquery's node (stages.cpp).
+struct RunStage {
+    GpuScanState *state; // NULL: it is none
+    uint32 columns;
+    protocol::KeepColumn *fields; // [columns]
+    uint32 number;                // in the device process
+};
+
 struct BatchBuilder;
 struct GroupStore;
 struct RowStore;
@@ -110,6 +120,7 @@ struct FragmentRun {
     PlanState *parent;          // whose expressions they are; NULL: none
     SourceRelations *relations; // per source
     PlanState **children;       // per source; NULL for relations
+    RunStage *stages;           // per source
     bool visible_only;          // leave out the pages that would be read row by row (prewarming)
 
     Alternative cpu_plan;
@@ -166,6 +177,23 @@ bool run_fragment(FragmentRun *run);
 
 // Runs the pipeline that is being fed over what has been staged; `last`: nothing more follows.
 bool run_pipeline(FragmentRun *run, bool last);
+
+// What comes before a slot is taken. False: see failure.
+bool prepare_run(FragmentRun *run);
+
+// Opens the program on the run's connection, and runs all of its pipelines. What was made of an earlier program stays there.
+bool run_program(FragmentRun *run);
+
+// In pg_stat_all_tables, as the sequential scans that the plan stands for.
+void count_scans(FragmentRun *run, bool finished);
+
+// ---- stages.cpp ----
+
+// Finds the sources that are stages, and prepares them.
+bool prepare_stages(FragmentRun *run);
+// Runs their programs on the run's connection, before the run's own; their groups stay there.
+bool run_stages(FragmentRun *run);
+bool feed_stage(FragmentRun *run, int source);
 
 // ---- constants.cpp ----
 

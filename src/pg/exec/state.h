@@ -11,6 +11,7 @@ enum class Phase {
     Fresh,    // nothing has been run (or parameters have changed since)
     Answered, // the device has answered: its groups or rows are in `run`
     CpuFirst, // the CPU plan answers until the next rescan (cpu_first.h)
+    Kept,     // the device has answered; its groups were rows of the fragment above, and are gone
     Fallback, // the CPU plan answers, for the rest of the node's life
 };
 
@@ -36,6 +37,14 @@ struct GpuScanState {
 };
 
 bool is_gpuscan(const PlanState *state);
+
+// Has the device, the last time?
+inline bool has_answered(const GpuScanState *state) {
+    return state->phase == Phase::Answered || state->phase == Phase::Kept;
+}
+
+// Makes the node ready for another run of its fragment. Why the device must not be asked at all: NULL if it may.
+const char *begin_execution(GpuScanState *state);
 
 // Makes the CPU plan's state if it is not there yet, as it would have been made with the node's.
 PlanState *start_fallback(GpuScanState *state);

@@ -15,8 +15,10 @@
 #include "pg/cost/rowwise_pages.h"
 #include "pg/fragment/columns_read.h"
 #include "pg/fragment/hidden_rows.h"
+#include "pg/fragment/path.h"
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
+#include "pg/fragment/stage.h"
 #include "pg/refusal.h"
 
 namespace gpuscan {
@@ -105,11 +107,20 @@ const MissingColumns *source_missing_columns(const CandidateSource *source) {
 }
 
 static Cost weigh_plan(const CandidateSource *source, tier::Breakdown *breakdown) {
-    const Path *path = source->rel->cheapest_total_path;
+    const Path *path = path_of_source(source->rel);
     tier::Ledger ledger = device_ledger(breakdown);
-    if (path != nullptr)
-        ledger.plan_rows(device_units(path_ns(const_cast<PlannerInfo *>(source->root), path)), source->rows,
-                         list_length(source->rel->reltarget->exprs));
+    if (path == nullptr)
+        return 0;
+    const double ns = path_ns(const_cast<PlannerInfo *>(source->root), path);
+    const int columns = list_length(path->pathtarget->exprs);
+    if (stage_typmods(source->rel) == NIL) {
+        ledger.plan_rows(device_units(ns), source->rows, columns);
+        return device_cost(ledger);
+    }
+    // Neither the subquery's node nor the one above it makes tuples of the groups.
+    const double tuples = groups_emitted_ns(reinterpret_cast<const SubqueryScanPath *>(path)->subpath) +
+                          source->rows * device_executor_rates()->ns[static_cast<int>(executor::Step::Tuple)];
+    ledger.stage_rows(device_units(std::max(ns - tuples, 0.0)), source->rows, columns);
     return device_cost(ledger);
 }
 

@@ -4,6 +4,7 @@
 
 #include "pg/fragment/candidates.h"
 #include "pg/fragment/hidden_rows.h"
+#include "pg/fragment/stage.h"
 
 namespace gpuscan {
 
@@ -61,8 +62,9 @@ static void describe_source(PlannerInfo *root, const CandidateSource *from, List
     *to = *from;
     to->is_empty = from->is_relation && is_proven_empty(root, from->rel);
     if (!from->is_relation) {
-        *child_paths = lappend(*child_paths, from->rel->cheapest_total_path);
+        *child_paths = lappend(*child_paths, path_of_source(from->rel));
         to->child = list_length(*child_paths);
+        to->stage_typmods = stage_typmods(from->rel);
     }
 }
 

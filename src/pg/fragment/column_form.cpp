@@ -7,8 +7,6 @@
 
 namespace gpuscan {
 
-constexpr int max_precision = 36;
-
 static Codec codec_of(SqlKind kind) {
     switch (kind) {
     case SqlKind::Bool:
@@ -38,7 +36,7 @@ static Codec codec_of(SqlKind kind) {
     }
 }
 
-static int32 typmod_of(int precision, int32 scale) {
+int32 typmod_of_numeric(int precision, int32 scale) {
     return static_cast<int32>(VARHDRSZ) + (precision << 16 | (scale & 0x7ff));
 }
 
@@ -61,7 +59,7 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
         if (OidIsValid(place.relid) && find_numeric_form(place, column->typmod, &form)) {
             column->digits = precision = form.precision;
             scale = form.scale;
-            column->typmod = typmod_of(precision, scale);
+            column->typmod = typmod_of_numeric(precision, scale);
             column->tied = form.tied;
         } else {
             kind = SqlKind::Opaque;

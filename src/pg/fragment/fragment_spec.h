@@ -57,10 +57,11 @@ struct FragmentSource {
     List *leaves;  // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
     bool is_empty; // PostgreSQL has proven that no row of it is asked for: it is not opened
     const char *alias;
-    int child;          // CPU plan: index into the custom plans (from 1); else -1
-    List *child_attnos; // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)
-    List *quals;        // implicitly ANDed expressions, in the order in which they should run
-    double rows;        // after the quals
+    int child;           // CPU plan: index into the custom plans (from 1); else -1
+    List *child_attnos;  // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)
+    List *stage_typmods; // CPU plan: a subquery whose groups stay in the device process (stage.h); else NIL
+    List *quals;         // implicitly ANDed expressions, in the order in which they should run
+    double rows;         // after the quals
     // Row-level security applies to the query's user: the first `policy_quals` quals are the policies' and what may stand before these,
     // all others that are not leakproof are asked of the policies' rows alone (hidden_rows.h).
     bool hides_rows;
@@ -110,6 +111,14 @@ inline int output_count(const FragmentSpec *spec) {
 inline bool reads_relation(const FragmentSpec *spec) {
     for (int i = 0; i < spec->nsources; ++i)
         if (spec->sources[i].is_relation)
+            return true;
+    return false;
+}
+
+// A relation's, or groups that a device has made.
+inline bool reads_own_rows(const FragmentSpec *spec) {
+    for (int i = 0; i < spec->nsources; ++i)
+        if (spec->sources[i].is_relation || spec->sources[i].stage_typmods != NIL)
             return true;
     return false;
 }

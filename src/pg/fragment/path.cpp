@@ -24,6 +24,7 @@
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/plan_data.h"
 #include "pg/fragment/sort_keys.h"
+#include "pg/fragment/stage.h"
 #include "pg/fragment/text_work.h"
 #include "pg/fragment/wanted_groups.h"
 #include "pg/guc.h"
@@ -35,6 +36,7 @@ struct GpuScanPath {
     CustomPath custom;
     FragmentSpec *spec;
     List *having;
+    const Fragment *groups;           // as they have been translated; NULL: it delivers rows
     const tier::Breakdown *breakdown; // what its costs are made of
     double ns_per_unit;               // of its costs
     const List *missing_columns;      // of MissingColumns *: that are in its costs
@@ -390,6 +392,17 @@ double gpuscan_path_ns(const Path *path) {
     return path->total_cost * reinterpret_cast<const GpuScanPath *>(path)->ns_per_unit;
 }
 
+const Fragment *groups_of_path(const Path *path) {
+    const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
+    return is_gpuscan_path(path) && ours->groups != nullptr && delivers_its_groups(ours->groups, ours->having)
+               ? ours->groups
+               : nullptr;
+}
+
+double groups_emitted_ns(const Path *path) {
+    return tier::stage_ns(*reinterpret_cast<const GpuScanPath *>(path)->breakdown, *device_prices(), tier::Stage::Emit);
+}
+
 // Groups that are grouped once more; 0 where the device's groups are the result's.
 static double groups_again(PlannerInfo *root, const FragmentSpec *spec, double rows) {
     List *keys = NIL;
@@ -440,7 +453,7 @@ bool can_aggregate(PlannerInfo *root, const Candidate *candidate) {
     List *children = NIL;
     List *having = in_postgres_order(root, reinterpret_cast<List *>(root->parse->havingQual));
     const FragmentSpec *spec = aggregate_spec(root, candidate, root->processed_tlist, having, &children);
-    return spec != nullptr && reads_relation(spec) && try_translation(candidate, spec) != nullptr;
+    return spec != nullptr && reads_own_rows(spec) && try_translation(candidate, spec) != nullptr;
 }
 
 // ---- groups in order ----
@@ -551,6 +564,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
     tier::Breakdown *breakdown = new_breakdown();
     CustomPath *path = make_gpuscan_path(output, spec, having, sort, children, breakdown);
+    reinterpret_cast<GpuScanPath *>(path)->groups = trial;
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
@@ -564,7 +578,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
 
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         PathTarget *results, Node *having, bool force, bool ordered) {
-    if (candidate->outer == nullptr && !candidate->main->is_relation)
+    if (candidate->outer == nullptr && !candidate->main->is_relation && stage_typmods(candidate->main->rel) == NIL)
         return false;
     if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
         return refuse("a set-returning function");
@@ -573,7 +587,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     FragmentSpec *spec = aggregate_spec(root, candidate, results->exprs, ordered_having, &children);
     if (spec == nullptr)
         return false;
-    if (!reads_relation(spec))
+    if (!reads_own_rows(spec))
         return false;
     const Fragment *trial = try_translation(candidate, spec);
     if (trial == nullptr)
@@ -590,6 +604,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     tier::Breakdown *breakdown = new_breakdown();
     const CpuBaseline baseline = cpu_baseline_of(root, output);
     CustomPath *path = make_gpuscan_path(output, spec, ordered_having, fallback, children, breakdown);
+    reinterpret_cast<GpuScanPath *>(path)->groups = trial;
     path->path.pathtarget = results;
     const GroupNumbers groups = groups_of(root, candidate, fallback, ordered_having, spec);
     path->path.rows = groups.shown;

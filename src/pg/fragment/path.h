@@ -31,6 +31,10 @@ void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline
 void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
                     CustomPath *path);
 double gpuscan_path_ns(const Path *path);
+// Of a path that shows just the groups that the device makes: these. NULL: it is another one.
+const Fragment *groups_of_path(const Path *path);
+// ... and what making tuples of them takes.
+double groups_emitted_ns(const Path *path);
 const List *gpuscan_path_missing_columns(const Path *path);
 
 // How many plan nodes have been made of such paths so far.

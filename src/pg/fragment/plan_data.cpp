@@ -5,7 +5,7 @@
 //   custom_exprs       (what for_each_expression() visits) (aggregates' arguments and filters: not read back, but
 //                      PostgreSQL finds their parameters here)
 //   custom_private     (numbers of outputs by kind, then what for_each_number() visits) (per source: (the same) (of a CPU plan attnos, of a
-//                      parent its leaves' distances from it in the range table, which setrefs.c moves as a whole))
+//                      parent its leaves' distances from it in the range table, which setrefs.c moves as a whole) (typmods of a stage))
 //                      (grouping sets) (per GROUPING(): keys) (flags of sort keys), and behind these the path's estimate
 //   custom_plans       [0] the CPU plan of the same rows (the fallback); [1..] CPU plans that feed sources
 //
@@ -120,7 +120,7 @@ static List *source_to_node(const FragmentSource *source, const List *plans) {
     List *others = source->is_relation
                        ? moved(source->leaves, -static_cast<int>(source->rti))
                        : attnos_of(static_cast<const Plan *>(list_nth(plans, source->child)), source->rti);
-    return list_make2(numbers, others);
+    return list_make3(numbers, others, source->stage_typmods);
 }
 
 void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
@@ -190,6 +190,7 @@ static void source_of_node(List *stored, const Var *anchor, const List *range_ta
     source->relid = source->is_relation ? rte->relid : InvalidOid;
     source->alias = rte->eref->aliasname;
     source->child_attnos = source->is_relation ? NIL : others;
+    source->stage_typmods = static_cast<List *>(lthird(stored));
     source->leaves = source->is_relation ? moved(others, static_cast<int>(source->rti)) : NIL;
 }
 

@@ -157,6 +157,14 @@ TableColumn place_of(const Translation *t, const Var *var) {
     return place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno));
 }
 
+// A subquery's numeric has no declared scale, but if its groups stay in the device process, one that they have.
+static int32 typmod_of_column(const Translation *t, int source, const Var *var) {
+    const List *typmods = t->probing ? NIL : t->sources[source].stage_typmods;
+    const int32 typmod =
+        var->vartypmod < 0 && var->varattno < list_length(typmods) ? list_nth_int(typmods, var->varattno) : -1;
+    return typmod >= 0 ? typmod : var->vartypmod;
+}
+
 bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) {
     if (var->varlevelsup != 0)
         return refuse("a column of an outer query");
@@ -172,7 +180,7 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) 
     TableColumn place = place_of(t, var);
     if (as_stored)
         place.relid = InvalidOid;
-    if (!describe_column(var->vartype, var->vartypmod, var->varcollid, place, &column, &kind))
+    if (!describe_column(var->vartype, typmod_of_column(t, source, var), var->varcollid, place, &column, &kind))
         return false;
     const TranslatedSource *lost = t->probing ? nullptr : losing_join(t, source);
     if (lost != nullptr)

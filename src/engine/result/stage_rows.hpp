@@ -1,0 +1,45 @@
+// The groups of one program as the rows that the next program reads: columns instead of keys and states.
+//
+// A subquery that aggregates is a stage of its own. Its groups stay in the device process, where each value that the outer query
+// reads is finished here: a key, a count, a sum, an extremum, or an average of floats. What cannot be finished exactly as
+// PostgreSQL would do it is a DeviceError, so that the CPU plan answers.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/device.hpp"
+#include "engine/store/dictionary.hpp"
+
+namespace gpuscan {
+
+class StageRows {
+  public:
+    struct Column {
+        Type type = Type::I64;
+        WorkArray<uint8_t> values;              // nrows values of type_width(type) bytes; that of a NULL is zero
+        WorkArray<uint8_t> nulls;               // nrows bytes, 1 = NULL
+        ColumnStats stats;                      // of values that are not NULL; of floats only any_value and any_null
+        std::shared_ptr<Dictionary> dictionary; // Code: whose entries the values are
+    };
+
+    // The groups of `program` become these columns, in their order; `dictionaries` has one for each, nullptr where it is no Code.
+    // The rows count in `memory`. Throws DeviceError if a group has no such field.
+    StageRows(const Program &program, std::vector<ir::StageColumn> columns,
+              std::vector<std::shared_ptr<Dictionary>> dictionaries, const WorkMemoryRef &memory);
+
+    // Adds a row for each group. Throws DeviceError for a value that the column cannot have, OutOfWorkMemory.
+    void add(const GroupTable &groups, const std::atomic<uint32_t> *cancel);
+
+    size_t nrows() const { return nrows_; }
+    const std::vector<Column> &columns() const { return columns_; }
+    size_t row_bytes() const; // with the flags of NULL
+
+  private:
+    std::vector<ir::StageColumn> fields_;
+    size_t nkeys_, naggregates_;
+    size_t nrows_ = 0;
+    std::vector<Column> columns_;
+};
+
+} // namespace gpuscan
