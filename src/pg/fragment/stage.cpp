@@ -72,8 +72,17 @@ bool stage_field(const Fragment *fragment, int output, StageField *field) {
     return of->kind == OutputKind::GroupKey;
 }
 
+// The backend looks whether they are PostgreSQL's (exec/groups.cpp).
+static bool has_groups_by_bytes(const Fragment *fragment) {
+    for (int i = 0; i < fragment->noutputs; ++i)
+        if (fragment->outputs[i].by_bytes)
+            return true;
+    return false;
+}
+
 bool delivers_its_groups(const Fragment *fragment, const List *qual) {
     return fragment->program != nullptr && !fragment->delivers_rows && fragment->top == nullptr &&
+           !has_groups_by_bytes(fragment) &&
            (qual == NIL || (fragment->having_exact && list_length(fragment->having) == list_length(qual)));
 }
 
