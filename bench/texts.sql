@@ -1,9 +1,13 @@
--- Columns of unique texts: what it takes to number them when they are first read, to evaluate LIKE and substring over them, and
--- to do it again. The first query is that of TPC-H's query 13, the second that of 22.
--- Usage: psql -Xq -v rows=15000000 -f bench/texts.sql   (so many orders, a tenth as many customers; milliseconds)
+-- Columns of texts that are all different, or nearly: milliseconds of PostgreSQL, of gpuscan's first execution with nothing cached,
+-- and hot. The first query is that of TPC-H's query 13, the second that of 22; from GROUP BY on they read URLs of 60 to 120 bytes.
+-- Usage: psql -Xq -v rows=15000000 -v urls=10000000 -f bench/texts.sql   (so many orders, a tenth as many customers)
 \if :{?rows}
 \else
     \set rows 1500000
+\endif
+\if :{?urls}
+\else
+    \set urls 2000000
 \endif
 CREATE SCHEMA bench_texts;
 SET search_path = bench_texts, public;
@@ -15,7 +19,12 @@ CREATE TABLE orders AS
     SELECT i::bigint AS o_orderkey, (i::bigint * 7919 % (:rows / 15) * 3 / 2)::bigint AS o_custkey,
         (md5(i::text) || CASE WHEN i % 90 = 0 THEN ' special wishes requests' ELSE substr(md5((-i)::text), 1, 16) END)::varchar(79) AS o_comment
     FROM generate_series(1, :rows) i;
-VACUUM (FREEZE, ANALYZE) customer, orders;
+CREATE TABLE visits AS -- 3 % of the URLs come twice
+    SELECT i::int AS id, (i * 31 % 1000)::int AS bytes, 'https://www.site' || k % 40 || '.example/' || (ARRAY['product', 'category', 'search', 'cart', 'account/orders'])[1 + k % 5] ||
+        '/' || k % 20011 || '?session=' || left(md5(k::text) || md5((-k)::text), 20 + (k * 7919 % 43)::int) AS url
+    FROM (SELECT i, CASE WHEN i % 33 = 0 THEN i / 33 * 7 ELSE i END AS k FROM generate_series(1::bigint, :urls) i) x;
+CREATE TABLE clicks AS SELECT url, id % 97 AS weight FROM visits WHERE id % 5 = 0;
+VACUUM (FREEZE, ANALYZE) customer, orders, visits, clicks;
 CREATE FUNCTION measured(query text) RETURNS TABLE (postgres numeric, first numeric, again numeric) LANGUAGE plpgsql AS $$
 DECLARE
     started timestamptz;
@@ -24,6 +33,9 @@ DECLARE
     got text;
 BEGIN
     FOR i IN 0..4 LOOP -- one run of PostgreSQL's, then the first one of the device and three more
+        IF i = 1 THEN
+            PERFORM gpuscan.evict();
+        END IF;
         PERFORM set_config('gpuscan.offload', CASE WHEN i = 0 THEN 'off' ELSE 'force' END, false);
         started := clock_timestamp();
         EXECUTE 'SELECT string_agg(q::text, '','') FROM (' || query || ') q' INTO got;
@@ -41,5 +53,17 @@ SELECT 'substring', * FROM measured($$SELECT substring(c_phone FROM 1 FOR 2), co
 UNION ALL
 SELECT 'LIKE, a count', * FROM measured($$SELECT count(*), sum(o_custkey) FROM orders WHERE o_comment LIKE '%special%requests%'$$)
 UNION ALL
-SELECT 'ILIKE, a count', * FROM measured($$SELECT count(*), sum(o_custkey) FROM orders WHERE o_comment ILIKE '%SPECIAL%REQUESTS%'$$);
+SELECT 'ILIKE, a count', * FROM measured($$SELECT count(*), sum(o_custkey) FROM orders WHERE o_comment ILIKE '%SPECIAL%REQUESTS%'$$)
+UNION ALL
+SELECT 'GROUP BY, top 5', * FROM measured($$SELECT url, count(*) FROM visits GROUP BY url ORDER BY count(*) DESC, url LIMIT 5$$)
+UNION ALL
+SELECT 'count(DISTINCT)', * FROM measured($$SELECT count(DISTINCT url) FROM visits$$)
+UNION ALL
+SELECT 'LIKE', * FROM measured($$SELECT count(*), sum(bytes) FROM visits WHERE url LIKE '%search%abc%'$$)
+UNION ALL
+SELECT 'ORDER BY, LIMIT', * FROM measured($$SELECT url, id FROM visits ORDER BY url, id LIMIT 10$$)
+UNION ALL
+SELECT 'min', * FROM measured($$SELECT min(url) FROM visits$$)
+UNION ALL
+SELECT 'equality join', * FROM measured($$SELECT count(*), sum(weight) FROM visits JOIN clicks USING (url)$$);
 DROP SCHEMA bench_texts CASCADE;

@@ -28,6 +28,7 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_language.h"

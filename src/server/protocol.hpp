@@ -38,6 +38,7 @@
 //     Fetch*          groups, or rows; everything is complete before the first of them is fetched
 //       or, of a subquery's groups, Keep -> the number of a stage; the next Open, in the same session, begins a program that may read its
 //       rows: UseStage* and Run where it would have Batch. Stages are forgotten with Close
+//     CodesOfRanks* / ReadDictionary*   the texts that they show
 //     Close
 #pragma once
 
@@ -86,6 +87,7 @@ enum class Command : uint32_t {
     UseStage,    // ... of a program that was opened behind that
     UseUnifiedDictionary,
     UseLookup,
+    CodesOfRanks,
     ReadDictionary,
     PutLookup,
     DeferredCodes,
@@ -393,6 +395,10 @@ struct UnifiedText {
     uint32_t size;  // bytes of its key or text
 };
 
+// The entries' ranks under a collation: in an order that the backend finds, and then of all entries anew when there are more; or by
+// their bytes.
+enum class RankOrder : uint32_t { None, Collation, Bytes, BytesWithoutBlanks };
+
 // A lookup whose table depends on nothing but its key and the dictionary: the device uses the table that it has cached, and
 // evaluates what is missing itself if there is a function for that. Of a deferred lookup it only notes the key, under which it looks
 // for entries that are known, and keeps those that PutEntries brings.
@@ -400,11 +406,18 @@ struct UseLookupRequest { // key, function (text_function.hpp)
     uint32_t lookup;
     uint32_t unified; // the values are texts: of this one; else 0
     uint32_t key_size, function_size;
+    RankOrder ranks;
+    uint32_t unused;
 };
 struct UseLookupReply {
     uint64_t dictionary; // its id
     uint32_t entries;    // of the dictionary
     uint32_t first;      // from which on PutLookup must follow; > entries: the lookup is set
+};
+
+// Which entries have these ranks in the table of a lookup with a RankOrder?
+struct CodesOfRanksRequest { // uint32 ranks[count]; answered by uint32 codes[count]
+    uint32_t lookup, count;
 };
 
 // Values first..first+count-1 of a lookup of `entries` codes (entry `entries` is NULL's). Sent in pieces, from 0 on or from

@@ -163,6 +163,8 @@ void Session::dispatch(const SessionRequest &request, MessageReader &in, Message
         return use_unified_dictionary(in);
     case Command::UseLookup:
         return use_lookup(in, out);
+    case Command::CodesOfRanks:
+        return codes_of_ranks(in, out);
     case Command::ReadDictionary:
         return read_dictionary(in, out);
     case Command::PutLookup:

@@ -53,6 +53,7 @@ class Session {
         LookupRef table; // nullptr: not set
         std::string key; // of the table that is being filled, "": it cannot be cached
         uint32_t unified = 0;
+        protocol::RankOrder ranks = protocol::RankOrder::None;
         LookupRef base; // a cached table of fewer entries, with which it begins
         std::shared_ptr<LookupTable> filling;
         size_t filled = 0; // of entries + 1
@@ -92,6 +93,7 @@ class Session {
     void use_stage(MessageReader &in, MessageWriter &out);
     void use_unified_dictionary(MessageReader &in);
     void use_lookup(MessageReader &in, MessageWriter &out);
+    void codes_of_ranks(MessageReader &in, MessageWriter &out);
     void read_dictionary(MessageReader &in, MessageWriter &out);
     void put_lookup(MessageReader &in);
     void deferred_codes(MessageReader &in, MessageWriter &out);
@@ -138,6 +140,7 @@ class Session {
     std::vector<uint32_t> read_texts(MessageReader &in, uint32_t count, const uint8_t *nulls, uint32_t unified) const;
     std::shared_ptr<LookupTable> evaluate(uint32_t lookup, const TextFunction &function, size_t entries,
                                           const LookupRef &base, Dictionary *texts);
+    std::shared_ptr<LookupTable> rank(uint32_t lookup, bool without_blanks, size_t entries, const LookupRef &base);
     LookupContents contents_of(uint32_t lookup) const;
     Skipper make_skipper(uint32_t pipeline) const;
     void skip(uint32_t pipeline, PassInput &input);

@@ -1,6 +1,7 @@
 // The texts of a session: dictionaries, the tables over their codes, and the unified dictionaries that tables of texts lead into.
 #include <algorithm>
 
+#include "engine/store/text_order.hpp"
 #include "engine/util/text_hash.hpp"
 #include "server/session.hpp"
 
@@ -103,6 +104,8 @@ void Session::use_unified_dictionary(MessageReader &in) {
 void Session::set_lookup(uint32_t lookup, const std::shared_ptr<LookupTable> &table) {
     LookupState &state = lookups_[lookup];
     table->finish();
+    if (state.ranks != RankOrder::None && table->by_rank.empty())
+        invert_ranks(*table);
     if (!state.key.empty()) {
         device_->lookups->keep(dictionary_of(lookup), state.key, table,
                                state.unified != 0 ? unified_dictionary_of(state.unified) : nullptr);
@@ -122,7 +125,11 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
         texts = unified_dictionary_of(request.unified);
     check((texts != nullptr) == (program_.lookups[request.lookup].type == Type::Code),
           "a lookup of texts has a unified dictionary");
-    const std::string key = (texts ? std::to_string(texts->id()) + ' ' : std::string("- ")) + in.text(request.key_size);
+    check(request.ranks <= RankOrder::BytesWithoutBlanks &&
+              (request.ranks == RankOrder::None || (program_.lookups[request.lookup].type == Type::I32 && !texts)),
+          "ranks of another type");
+    const std::string key = (texts ? std::to_string(texts->id()) : std::string("-")) + ' ' +
+                            std::to_string(static_cast<int>(request.ranks)) + ' ' + in.text(request.key_size);
     const std::string function = in.text(request.function_size);
     UseLookupReply reply = {};
     reply.dictionary = dictionary.id();
@@ -136,16 +143,31 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
         return out.put(reply);
     }
     LookupRef cached = device_->lookups->find(dictionary, key);
+    if (request.ranks != RankOrder::None && state.ranks == request.ranks && state.table)
+        cached = state.table; // of an earlier pass, whose results have its ranks
     if (cached && cached->entries >= reply.entries) {
         if (state.table != cached)
             execution_->set_lookup(request.lookup, cached);
         state = LookupState();
+        state.ranks = request.ranks;
         state.table = std::move(cached);
+        reply.entries = static_cast<uint32_t>(state.table->entries);
+        reply.first = reply.entries + 1;
         return out.put(reply);
     }
     state = LookupState();
     state.key = key;
     state.unified = request.unified;
+    state.ranks = request.ranks;
+    if (request.ranks == RankOrder::Collation) {
+        reply.first = 0;
+        return out.put(reply);
+    }
+    if (request.ranks != RankOrder::None) {
+        const bool without_blanks = request.ranks == RankOrder::BytesWithoutBlanks;
+        set_lookup(request.lookup, rank(request.lookup, without_blanks, reply.entries, cached));
+        return out.put(reply);
+    }
     if (function.empty()) {
         reply.first = cached ? static_cast<uint32_t>(cached->entries) : 0;
         state.base = std::move(cached);
@@ -222,6 +244,31 @@ std::vector<uint32_t> Session::read_texts(MessageReader &in, uint32_t count, con
             codes[i] = not_full(texts.intern({bytes.data() + offsets[i], offsets[i + 1] - offsets[i]}));
     }
     return codes;
+}
+
+std::shared_ptr<LookupTable> Session::rank(uint32_t lookup, bool without_blanks, size_t entries,
+                                           const LookupRef &base) {
+    const WorkMemoryRef &memory = device_->device->work_memory();
+    auto table = std::make_shared<LookupTable>(Type::I32, entries, memory);
+    const RunTasks run = [this](size_t count, const std::function<void(size_t)> &task) {
+        device_->pool().run(count, [&task](size_t index, unsigned) { task(index); });
+    };
+    rank_by_bytes(*table, {dictionary_of(lookup), without_blanks}, base.get(), memory, run, cancel_);
+    return table;
+}
+
+void Session::codes_of_ranks(MessageReader &in, MessageWriter &out) {
+    const CodesOfRanksRequest request = in.head<CodesOfRanksRequest>();
+    check(request.lookup < lookups_.size() && lookups_[request.lookup].ranks != RankOrder::None &&
+              lookups_[request.lookup].table,
+          "no lookup of ranks");
+    const LookupTable &table = *lookups_[request.lookup].table;
+    std::vector<uint32_t> codes = in.array<uint32_t>(request.count);
+    for (uint32_t &code : codes) {
+        check(code < table.by_rank.size(), "a rank is not in the lookup");
+        code = table.by_rank[code];
+    }
+    memcpy(out.part(codes.size() * sizeof(uint32_t)), codes.data(), codes.size() * sizeof(uint32_t));
 }
 
 void Session::put_lookup(MessageReader &in) {

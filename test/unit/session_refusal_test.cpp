@@ -133,6 +133,8 @@ TEST_F(SessionRefusalTest, SurvivesGarbage) {
         {Command::Batch, Message().put(BatchRequest{1, 1}).array(std::vector<uint8_t>(1)).put(int64_t(3))},
         {Command::Share, Message().put(ShareRequest{1, 0, 100})},
         {Command::Collect, Message().put(CollectRequest{1, 0})},
+        {Command::UseLookup, Message().put(UseLookupRequest{0, 0, 4, 0, RankOrder::Bytes, 0}).raw("rank", 4)},
+        {Command::CodesOfRanks, Message().put(CodesOfRanksRequest{0, 2}).array(std::vector<uint32_t>{1, 0})},
         {Command::ReadDictionary, Message().put(ReadDictionaryRequest{1, 2, 0, 0})},
         {Command::PutLookup, Message().put(PutLookupRequest{0, 2, 0, 3, 0, 0}).put(int64_t(1)).put(int64_t(1 << 16))},
         {Command::Run, run_message(1)},

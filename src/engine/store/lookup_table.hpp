@@ -19,7 +19,7 @@ class LookupTable {
     LookupTable(Type type, size_t entries, WorkMemoryRef memory = nullptr)
         : type(type), entries(entries),
           charge_(std::move(memory), sizeof(*this) + (entries + 1) * (type_width(type) + 1)),
-          values((entries + 1) * type_width(type)), nulls(entries + 1) {}
+          values((entries + 1) * type_width(type)), nulls(entries + 1), by_rank(charge_.memory) {}
     LookupTable(const LookupTable &) = delete;
     LookupTable &operator=(const LookupTable &) = delete;
 
@@ -46,6 +46,8 @@ class LookupTable {
   public:
     std::vector<uint8_t> values; // of the entries, then of NULL
     std::vector<uint8_t> nulls;  // likewise, 1 = NULL
+    WorkArray<uint32_t>
+        by_rank; // of a table of ranks (text_order.hpp): the entry of each, the first of several; else empty
 
     // To be called when the table is filled: makes truths and flags 0 or 1, and finds out about the table what follows.
     void finish();
@@ -54,7 +56,7 @@ class LookupTable {
     int64_t min = 0, max = 0;
     uint64_t id = 0; // of a table that is cached (cached_lookups.hpp): unique in this process; else 0
 
-    size_t bytes() const { return sizeof(*this) + values.capacity() + nulls.capacity(); }
+    size_t bytes() const { return sizeof(*this) + values.capacity() + nulls.capacity() + by_rank.bytes(); }
 
     // A device's copy, which it makes under the lock when it first needs it.
     struct DeviceCopy {

@@ -348,6 +348,13 @@ bool shows_plain_numeric(const FragmentOutput *output) {
            (output->kind == OutputKind::GroupKey || output->scale_agg < 0) && getBaseType(output->typid) == NUMERICOID;
 }
 
+bool rank_of_group(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group,
+                   uint32 *rank) {
+    const ir::AggregateState *state = state_of(run, page, group, output->agg);
+    *rank = static_cast<uint32>(state->low);
+    return state->count != 0;
+}
+
 bool code_of_group(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group,
                    uint32 *code) {
     if (output->kind == OutputKind::GroupKey) {

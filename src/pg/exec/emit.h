@@ -18,6 +18,10 @@ bool has_unfit_values(const FragmentOutput *output);
 // All of the groups can be shown as PostgreSQL would show them; false: see failure. To be asked before the first one is shown.
 bool groups_can_be_shown(FragmentRun *run, const GroupPage *page);
 
+// The rank of the text that the output shows for a group (rank_lookup); false: NULL.
+bool rank_of_group(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group,
+                   uint32 *rank);
+
 // The code of the text that the output shows for a group; false: NULL.
 bool code_of_group(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group,
                    uint32 *code);

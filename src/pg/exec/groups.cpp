@@ -39,8 +39,7 @@ struct GroupStore {
 
 namespace {
 
-constexpr Size slice_groups = 256;         // they stay in the processor's first caches
-constexpr uint64 max_searched = 64 * 1024; // groups that are searched for the texts that they show
+constexpr Size slice_groups = 256; // they stay in the processor's first caches
 
 GroupStore *make_store(FragmentRun *run) {
     const Size nkeys = run->fragment->nkeys, naggregates = run->fragment->naggregates;
@@ -176,32 +175,49 @@ void search_codes(FragmentRun *run, CodeSet *sets) {
             uint32 code;
             for (uint64 g = 0; g < run->groups->slice.ngroups; ++g)
                 if (code_of_group(run, &run->groups->slice, &fragment->outputs[i], g, &code))
-                    code_set_add(set, code);
+                    code_set_add(run, set, code);
         }
+}
+
+// What the device has as ranks of the entries themselves becomes codes.
+bool fetch_ranked_codes(FragmentRun *run) {
+    const Fragment *fragment = run->fragment;
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        const FragmentOutput *output = &fragment->outputs[i];
+        if (!shows_dictionary(output) || output->rank_lookup < 0)
+            continue;
+        CodeSet ranks = {};
+        uint32 rank;
+        rewind_groups(run->groups);
+        while (next_slice(run))
+            for (uint64 g = 0; g < run->groups->slice.ngroups; ++g)
+                if (rank_of_group(run, &run->groups->slice, output, g, &rank))
+                    code_set_add(run, &ranks, rank);
+        if (!fetch_codes_of_ranks(run, output->rank_lookup, &ranks))
+            return false;
+    }
+    return true;
 }
 
 // Texts are shown from their dictionaries, which must be here before the connection goes.
 bool fetch_group_texts(FragmentRun *run) {
     const Fragment *fragment = run->fragment;
-    const bool few = run->groups->ngroups <= max_searched;
     CodeSet *sets = static_cast<CodeSet *>(palloc0(sizeof(CodeSet) * static_cast<Size>(fragment->noutputs + 1)));
     bool any = false;
-    for (int i = 0; i < fragment->noutputs; ++i) {
-        if (!shows_dictionary(&fragment->outputs[i]) || first_of_dictionary(fragment, i) != i)
-            continue;
-        any = true;
-        code_set_begin(run, &sets[i]);
-        sets[i].any = sets[i].all = !few;
-    }
-    if (any && few)
+    for (int i = 0; i < fragment->noutputs; ++i)
+        any = any || shows_dictionary(&fragment->outputs[i]);
+    if (any) {
+        if (!fetch_ranked_codes(run))
+            return false;
         search_codes(run, sets);
+    }
     for (int i = 0; i < fragment->noutputs; ++i) {
         const int unified = fragment->outputs[i].unified;
         if (unified != 0 && run->unified_dictionaries[unified - 1].on_device && !read_unified_dictionary(run, unified))
             return false;
     }
     for (int i = 0; i < fragment->noutputs; ++i)
-        if (sets[i].codes && !fetch_texts(run, fragment->outputs[i].source, fragment->outputs[i].column, &sets[i]))
+        if (sets[i].count > 0 && !fetch_texts(run, fragment->outputs[i].source, fragment->outputs[i].column, &sets[i]))
             return false;
     return true;
 }

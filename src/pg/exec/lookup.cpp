@@ -12,6 +12,7 @@
 // is decoded, and of what comes out only the rows are thrown away. The functions that are evaluated here cannot fail for any
 // text, but do for bytes that are none in the database's encoding. A dictionary with such bytes is dropped, and the CPU plan
 // answers.
+#include "pg/catalog/byte_order.h"
 #include "pg/catalog/encode.h"
 #include "pg/exec/run.h"
 #include "pg/service/area.h"
@@ -21,6 +22,7 @@ namespace gpuscan {
 namespace {
 
 constexpr uint32 entries_between_checks = 256;
+constexpr uint32 max_codes_asked = 32 * 1024; // about as many short texts as an answer has room for
 
 DictionaryCopy *copy_of(const FragmentRun *run, int source, int column) { return &run->copies[source][column]; }
 
@@ -455,6 +457,20 @@ bool send_texts(FragmentRun *run, int index, const DictionaryCopy *copy, uint32 
     return sent && put_texts(run, index, &piece, entries, first);
 }
 
+protocol::RankOrder rank_order(const FragmentLookup *lookup) {
+    if (OidIsValid(lookup->ordered) || !orders_by_bytes(lookup->collation))
+        return protocol::RankOrder::Collation;
+    return lookup->is_bpchar ? protocol::RankOrder::BytesWithoutBlanks : protocol::RankOrder::Bytes;
+}
+
+// Ranks move when texts come in between; what earlier passes found by the old ranks cannot be merged with new ones.
+bool ranks_have_moved(FragmentRun *run, int index, uint64 dictionary, uint32 entries) {
+    const LookupRun *state = &run->lookups[index];
+    return run->fragment->lookups[index].kind == LookupKind::Rank && state->sent &&
+           (state->dictionary != dictionary || state->entries != entries) &&
+           !give_up(run, "new texts came up between two passes of an ordered column");
+}
+
 // Asks the device for its table of this lookup; *first: the entry from which on it needs what follows, more than there are:
 // nothing. `*asked`: it could be asked.
 bool use_lookup(FragmentRun *run, int index, bool *asked, uint32 *first) {
@@ -464,15 +480,18 @@ bool use_lookup(FragmentRun *run, int index, bool *asked, uint32 *first) {
              (lookup->unified == 0 || run->unified_dictionaries[lookup->unified - 1].on_device);
     if (!*asked)
         return true;
+    const bool is_rank = lookup->kind == LookupKind::Rank;
     StringInfoData key, function;
     initStringInfo(&key);
     initStringInfo(&function);
     append_lookup_key(&key, lookup);
-    if (!lookup->deferred) { // (else the expression is that of evaluate_deferred(), in an attempt)
+    if (!is_rank && !lookup->deferred) { // (a deferred one's is that of evaluate_deferred(), in an attempt)
         prepare_expression(run, index);
         append_native_function(&function, lookup);
     }
     protocol::UseLookupRequest head = {};
+    if (is_rank)
+        head.ranks = rank_order(lookup);
     const Size key_at = aligned(sizeof head), function_at = aligned(key_at + key.len);
     // A long constant (a byte takes four in a key): the results are sent, and not kept.
     if (function_at + function.len > protocol::slot_buffer_size && lookup->kind != LookupKind::Text) {
@@ -495,6 +514,8 @@ bool use_lookup(FragmentRun *run, int index, bool *asked, uint32 *first) {
     pfree(function.data);
     const protocol::UseLookupReply *reply = reply_of<protocol::UseLookupReply>(run);
     *first = reply->first;
+    if (ranks_have_moved(run, index, reply->dictionary, reply->entries))
+        return false;
     state->sent = true;
     state->dictionary = reply->dictionary;
     state->entries = reply->entries;
@@ -517,7 +538,9 @@ bool send_rest(FragmentRun *run, int index, uint32 first) {
     if (lookup->kind == LookupKind::Text)
         return send_texts(run, index, copy, first);
     Table table = make_table(run, copy->size, lookup->type);
-    if (!evaluate_entries(run, index, copy, &table) || !put_table(run, index, &table, first))
+    if (!(lookup->kind == LookupKind::Rank ? rank_entries(run, index, copy, &table)
+                                           : evaluate_entries(run, index, copy, &table)) ||
+        !put_table(run, index, &table, first))
         return false;
     pfree(table.values);
     pfree(table.nulls);
@@ -551,9 +574,8 @@ bool send_lookup(FragmentRun *run, int index) {
     const DictionaryCopy *copy = copy_of(run, lookup->source, lookup->column);
     if (state->sent && state->dictionary == copy->id && state->entries == copy->size)
         return true;
-    // Ranks move when texts come in between; what earlier passes found by the old ranks cannot be merged with new ones.
-    if (state->sent && lookup->kind == LookupKind::Rank)
-        return give_up(run, "new texts came up between two passes of an ordered column");
+    if (ranks_have_moved(run, index, copy->id, copy->size))
+        return false;
     Table table = make_table(run, copy->size, lookup->type);
     if (lookup->kind == LookupKind::Rank ? !rank_entries(run, index, copy, &table)
                                          : !evaluate_entries(run, index, copy, &table))
@@ -595,7 +617,7 @@ bool read_codes(FragmentRun *run, int source, int column, const uint32 *codes, u
         protocol::ReadDictionaryRequest head = {};
         head.source = source;
         head.column = column;
-        head.ncodes = count - piece->size;
+        head.ncodes = std::min(count - piece->size, max_codes_asked);
         memcpy(input, &head, sizeof head);
         memcpy(input + aligned(sizeof head), codes + piece->size, head.ncodes * sizeof(uint32));
         if (!request(run, protocol::Command::ReadDictionary, aligned(sizeof head) + head.ncodes * sizeof(uint32),
@@ -629,6 +651,38 @@ bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes,
     *copy = piece;
     copy->offsets = offsets;
     copy->size = copy->allocated = size;
+    return true;
+}
+
+bool read_codes_of_ranks(FragmentRun *run, int index, const uint32 *ranks, uint32 count) {
+    LookupRun *state = &run->lookups[index];
+    if (!state->by_rank) {
+        state->ranks = state->entries;
+        state->by_rank = static_cast<uint32 *>(allocate(run, (Size(state->ranks) + 1) * sizeof(uint32)));
+    }
+    constexpr uint32 piece = protocol::slot_buffer_size / sizeof(uint32) / 2;
+    for (uint32 done = 0; done < count;) {
+        CHECK_FOR_INTERRUPTS();
+        protocol::CodesOfRanksRequest head = {};
+        head.lookup = index;
+        head.count = std::min(piece, count - done);
+        char *input = device_input(run->connection);
+        memcpy(input, &head, sizeof head);
+        memcpy(input + aligned(sizeof head), ranks + done, head.count * sizeof(uint32));
+        if (!request(run, protocol::Command::CodesOfRanks, aligned(sizeof head) + head.count * sizeof(uint32),
+                     head.count * sizeof(uint32)))
+            return false;
+        uint32 size;
+        const char *output = device_output(run->connection, &size);
+        const uint32 *codes = reinterpret_cast<const uint32 *>(output);
+        for (uint32 i = 0; i < head.count; ++i) {
+            const uint32 rank = ranks[done + i];
+            if (rank >= state->ranks)
+                return give_up(run, "the device's results have another form");
+            state->by_rank[rank] = codes[i];
+        }
+        done += head.count;
+    }
     return true;
 }
 

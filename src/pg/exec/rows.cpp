@@ -65,17 +65,13 @@ bool locate_columns(const FragmentRun *run, const char *bytes, Size size, const 
 
 CodeSet *make_code_sets(FragmentRun *run) {
     int n = run->fragment->noutputs;
-    CodeSet *sets = static_cast<CodeSet *>(MemoryContextAllocZero(run->context, sizeof(CodeSet) * (n + 1)));
-    for (int i = 0; i < n; ++i)
-        if (run->fragment->outputs[i].type == Type::Code)
-            code_set_begin(run, &sets[i]);
-    return sets;
+    return static_cast<CodeSet *>(MemoryContextAllocZero(run->context, sizeof(CodeSet) * (n + 1)));
 }
 
-void note_codes(CodeSet *set, const uint32 *codes, const uint8 *nulls, uint32 nrows) {
+void note_codes(FragmentRun *run, CodeSet *set, const uint32 *codes, const uint8 *nulls, uint32 nrows) {
     for (uint32 row = 0; row < nrows; ++row)
         if (!nulls[row])
-            code_set_add(set, codes[row]);
+            code_set_add(run, set, codes[row]);
 }
 
 bool fetch_row_texts(FragmentRun *run, const CodeSet *sets) {
@@ -113,8 +109,9 @@ bool fetch_rows(FragmentRun *run) {
         if (!locate_columns(run, output, size, store->values, store->nulls))
             return give_up(run, "the device's rows have another form");
         for (int i = 0; i < run->fragment->noutputs; ++i)
-            if (sets[i].codes)
-                note_codes(&sets[i], reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i], reply->nrows);
+            if (run->fragment->outputs[i].type == Type::Code)
+                note_codes(run, &sets[i], reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i],
+                           reply->nrows);
         store->nrows += reply->nrows;
         run->report.rows_out = store->nrows;
         if (!replies_add(run, &store->replies, output, size, work_mem * Size(1024), "rows"))

@@ -249,6 +249,8 @@ bool read_codes(FragmentRun *run, int source, int column, const uint32 *codes, u
                 uint32 *size);
 // Makes a copy that holds these codes only, for showing them.
 bool read_entries(FragmentRun *run, int source, int column, const uint32 *codes, uint32 count);
+// Brings the codes of ranks in the table of a lookup into its `by_rank`.
+bool read_codes_of_ranks(FragmentRun *run, int index, const uint32 *ranks, uint32 count);
 // Sends the lookups over the dictionaries of `source` that have grown.
 bool send_lookups(FragmentRun *run, int source);
 // Entry `code` as a text datum; valid as long as the run. NULL when there is no such entry.

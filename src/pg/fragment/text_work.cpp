@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "pg/catalog/byte_order.h"
 #include "pg/catalog/sql_type.h"
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/device_cost.h"
@@ -21,6 +22,8 @@
 #include "pg/translate/lookup_key.h"
 
 namespace gpuscan {
+
+static constexpr double ranking_texts = 3; // LIKE for so many takes a device as long as finding the rank of one
 
 // 0: nobody knows.
 static double known_distinct(PlannerInfo *root, const Var *column) {
@@ -52,6 +55,8 @@ static double distinct_texts(PlannerInfo *root, const FragmentSource *source, co
 static bool is_native_lookup(const FragmentLookup *lookup) {
     if (!lookup_is_cacheable(lookup))
         return false;
+    if (lookup->kind == LookupKind::Rank)
+        return orders_by_bytes(lookup->collation);
     StringInfoData function;
     initStringInfo(&function);
     const bool native = append_native_function(&function, lookup);
@@ -117,7 +122,7 @@ static bool dictionary_is_taken(PlannerInfo *root, const FragmentSource *source,
                        name, get_rel_name(source->relid), 2 * dictionary_bytes(distinct, width) / (1 << 20));
 }
 
-// The backend sorts all of a dictionary's texts in each execution (exec/lookup.cpp).
+// The backend sorts all of a dictionary's texts (exec/lookup.cpp).
 static Cost sorting_texts(double distinct) {
     executor::Work work{};
     executor::sort(&work, distinct, 0, true);
@@ -150,12 +155,16 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
             continue;
         }
         const FragmentSource *source = &fragment->sources[lookup->source];
-        if (lookup->kind == LookupKind::Rank)
-            work->calls += sorting_texts(distinct);
-        if (is_native_lookup(lookup))
-            work->native += distinct * new_share(root, source, &source->columns[lookup->column]);
+        const bool native = is_native_lookup(lookup);
+        double evaluated = distinct;
+        if (native || (lookup->kind == LookupKind::Rank && lookup_is_cacheable(lookup)))
+            evaluated *= new_share(root, source, &source->columns[lookup->column]);
+        if (lookup->kind == LookupKind::Rank && !native)
+            work->calls += sorting_texts(evaluated);
+        if (native)
+            work->native += lookup->kind == LookupKind::Rank ? ranking_texts * evaluated : evaluated;
         else
-            work->evaluated += distinct;
+            work->evaluated += evaluated;
     }
     for (int i = 0; i < fragment->noutputs; ++i)
         if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].unified == 0) ||

@@ -25,11 +25,18 @@ bool calls_foreign_function(Node *node, void *context) {
 
 bool lookup_is_cacheable(const FragmentLookup *lookup) {
     Node *expr = reinterpret_cast<Node *>(lookup->expr);
-    return lookup->kind != LookupKind::Rank && !lookup->has_params && !contain_mutable_functions(expr) &&
+    if (lookup->kind == LookupKind::Rank)
+        return lookup->unified == 0; // (of the entries themselves)
+    return !lookup->has_params && !contain_mutable_functions(expr) &&
            !calls_foreign_function(expr, nullptr);
 }
 
 void append_lookup_key(StringInfo out, const FragmentLookup *lookup) {
+    if (lookup->kind == LookupKind::Rank) {
+        appendStringInfo(out, "%d %u %u %d", static_cast<int>(lookup->kind), lookup->ordered, lookup->collation,
+                         lookup->is_bpchar);
+        return;
+    }
     char *text = expression_text(lookup->expr);
     appendStringInfo(out, "%d %u %d %d %s", static_cast<int>(lookup->kind), lookup->typid,
                      static_cast<int>(lookup->type), lookup->is_bpchar, text);
