@@ -116,6 +116,7 @@ void random_groups_against_maps(int groups, const std::vector<int> &ranges,
 
 TEST(Regroup, RandomGroupsAgainstMaps) {
     random_groups_against_maps(20000, {7, 40, 30, 5}, {{3}, {0}, {3, 1, 0}, {0, 1, 2, 3}, {1, 1}, {2}});
+    random_groups_against_maps(20000, {1000, 1000, 1 << 30, 5}, {{3}, {0}, {1}}); // too far apart for tables
 }
 
 TEST(Regroup, ByManyThreads) {

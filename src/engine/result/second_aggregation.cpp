@@ -10,7 +10,8 @@
 // Rows are many and groups are few, else none of this would be faster than sorting; so it is done on the host, set by set.
 // Where the groups are many all the same, several threads do it: each groups a slice of them for itself, then each combines a
 // part of the keys out of what all have (Leis et al., "Morsel-Driven Parallelism", section 4.4). A value that may come several
-// times in a group is one thread's, by the hash of both, wherever it stands.
+// times in a group is one thread's, by the hash of both, wherever it stands; or by the value, if the values lie so close together that
+// each group has a bit for each of them.
 #include "engine/result/second_aggregation.hpp"
 
 #include "device/semantics.cuh"
@@ -20,6 +21,8 @@ namespace gpuscan {
 namespace {
 
 using namespace ir;
+
+constexpr uint64_t bits_per_group = 64; // of the device, for finding out which values a result's group has had
 
 int128 wide(uint64_t low, int64_t high) {
     return static_cast<int128>((static_cast<uint128>(static_cast<uint64_t>(high)) << 64) | low);
@@ -35,6 +38,9 @@ class SecondAggregation {
         const uint32_t members = program_.sets[main_.sets.first + set].keys;
         const unsigned threads = threads_worth(from_.ngroups);
         std::vector<GroupIndex> parts;
+        for (Index d = 0; d < main_.distincts.count && bounds_.empty(); ++d)
+            if (!comes_once(members, program_.distincts[main_.distincts.first + d].key))
+                bounds_ = bounds_of_keys();
         for (unsigned t = 0; t < threads; ++t)
             parts.push_back(empty());
         in_slices(threads, from_.ngroups, [&](unsigned thread, uint64_t first, uint64_t last) {
@@ -85,12 +91,11 @@ class SecondAggregation {
 
     // States, and values that come once, of some groups.
     void add_slice(Index set, uint32_t members, size_t first, size_t last, GroupIndex &to) const {
-        Keys keys(*this, set);
+        Finder finder(*this, set, members, to);
         const size_t nkeys = main_.keys.count, naggregates = combiner_.size();
         for (size_t g = first; g < last; ++g) {
             to.check_cancel(g - first);
-            keys.take(members, g);
-            AggregateState *const states = to.states(to.find(keys.values.data(), keys.nulls.data()));
+            AggregateState *const states = to.states(finder.find(g));
             combiner_.combine(states, from_.states.data() + g * naggregates);
             for (Index d = 0; d < main_.distincts.count; ++d) {
                 const Distinct &distinct = program_.distincts[main_.distincts.first + d];
@@ -107,6 +112,8 @@ class SecondAggregation {
                     GroupIndex &to) const {
         const Distinct &distinct = program_.distincts[main_.distincts.first + number];
         const Index k = distinct.key;
+        if (add_close_values(set, members, number, thread, threads, to))
+            return;
         const size_t nkeys = main_.keys.count, naggregates = combiner_.size();
         GroupIndex seen(2, 0, memory_, cancel_); // (group, value)
         Keys keys(*this, set);
@@ -126,6 +133,136 @@ class SecondAggregation {
                 add(to.states(group)[naggregates + number], distinct, value);
         }
     }
+
+    // The same with a bit for each group and value. False, and nothing added: that would be too many bits.
+    bool add_close_values(Index set, uint32_t members, Index number, unsigned thread, unsigned threads,
+                          GroupIndex &to) const {
+        const Distinct &distinct = program_.distincts[main_.distincts.first + number];
+        const Bounds &bounds = bounds_[distinct.key];
+        const uint64_t most_bits = from_.ngroups * bits_per_group;
+        if (bounds.values == 0 || bounds.values > most_bits || places_of_keys(members, most_bits / bounds.values) == 0)
+            return false;
+        // This thread's values are those from `first` on.
+        const uint64_t first = bounds.values * thread / threads, width = bounds.values * (thread + 1) / threads - first;
+        const size_t nkeys = main_.keys.count, naggregates = combiner_.size();
+        WorkArray<uint64_t> seen(memory_); // of each group that `to` has, `width` bits
+        Finder finder(*this, set, members, to);
+        for (size_t g = 0; g < from_.ngroups; ++g) {
+            to.check_cancel(g);
+            const Value &value = from_.keys[g * nkeys + distinct.key];
+            const uint64_t bit = value.low - bounds.least - first;
+            if (bit >= width || from_.key_nulls[g * nkeys + distinct.key])
+                continue;
+            const size_t group = finder.find(g);
+            const uint64_t at = group * width + bit;
+            if (at / 64 >= seen.size())
+                seen.resize((group + 1) * width / 64 + 1, 0);
+            uint64_t &word = seen[at / 64];
+            const uint64_t mask = uint64_t(1) << (at % 64);
+            if ((word & mask) == 0)
+                add(to.states(group)[naggregates + number], distinct, value);
+            word |= mask;
+        }
+        return true;
+    }
+
+    // Of a key's values that are not NULL; values: how many there are between the bounds, 0: too many, or they are no small integers.
+    struct Bounds {
+        uint64_t least = 0, values = 0;
+    };
+    std::vector<Bounds> bounds_of_keys() const {
+        const size_t nkeys = main_.keys.count;
+        const unsigned threads = threads_worth(from_.ngroups);
+        struct Range {
+            int64_t least = INT64_MAX, most = INT64_MIN;
+            bool is_small = true;
+        };
+        std::vector<Range> ranges(threads * nkeys);
+        in_slices(threads, from_.ngroups, [&](unsigned thread, uint64_t first, uint64_t last) {
+            for (size_t k = 0; k < nkeys; ++k) {
+                Range range;
+                range.is_small = is_integer(type_of(k)) || type_of(k) == Type::Code;
+                for (size_t at = first * nkeys + k; range.is_small && at < last * nkeys; at += nkeys) {
+                    if (from_.key_nulls[at])
+                        continue;
+                    const int64_t value = static_cast<int64_t>(from_.keys[at].low);
+                    range.least = std::min(range.least, value);
+                    range.most = std::max(range.most, value);
+                    range.is_small = from_.keys[at].high == (value < 0 ? -1 : 0);
+                }
+                ranges[thread * nkeys + k] = range;
+            }
+        });
+        std::vector<Bounds> bounds(nkeys);
+        for (size_t k = 0; k < nkeys; ++k) {
+            Range all;
+            for (size_t at = k; at < ranges.size(); at += nkeys)
+                all = {std::min(all.least, ranges[at].least), std::max(all.most, ranges[at].most),
+                       all.is_small && ranges[at].is_small};
+            const uint64_t least = static_cast<uint64_t>(all.least);
+            if (all.is_small && all.least <= all.most)
+                bounds[k] = {least, static_cast<uint64_t>(all.most) - least + 1};
+        }
+        return bounds;
+    }
+
+    // How many different values of these keys there can be; 0: more than `most`.
+    uint64_t places_of_keys(uint32_t members, uint64_t most) const {
+        uint64_t places = 1;
+        for (Index k = 0; k < main_.result_keys; ++k) {
+            if ((members >> k & 1) == 0)
+                continue;
+            const uint64_t values = bounds_[k].values;
+            if (values == 0 || values >= most / places) // (and NULL)
+                return 0;
+            places *= values + 1;
+        }
+        return places;
+    }
+
+    // Finds the result's group of a group of the device, by a table of all values of the keys if there can be few.
+    class Finder {
+      public:
+        Finder(const SecondAggregation &second, Index set, uint32_t members, GroupIndex &to)
+            : second_(second), members_(members), keys_(second, set), to_(to), numbers_(second.memory_) {
+            if (!second.bounds_.empty())
+                numbers_.resize(second.places_of_keys(members, most_places), 0);
+        }
+        size_t find(size_t group) {
+            if (numbers_.empty())
+                return search(group);
+            uint32_t &number = numbers_[place_of(group)];
+            if (number == 0)
+                number = static_cast<uint32_t>(search(group)) + 1;
+            return number - 1;
+        }
+
+      private:
+        static constexpr uint64_t most_places = 64 * 1024;
+
+        size_t search(size_t group) {
+            keys_.take(members_, group);
+            return to_.find(keys_.values.data(), keys_.nulls.data());
+        }
+        size_t place_of(size_t group) const {
+            const size_t at = group * second_.main_.keys.count;
+            size_t place = 0;
+            for (Index k = 0; k < second_.main_.result_keys; ++k)
+                if (members_ >> k & 1) {
+                    const Bounds &bounds = second_.bounds_[k];
+                    place *= bounds.values + 1;
+                    if (!second_.from_.key_nulls[at + k])
+                        place += second_.from_.keys[at + k].low - bounds.least + 1;
+                }
+            return place;
+        }
+
+        const SecondAggregation &second_;
+        const uint32_t members_;
+        Keys keys_;
+        GroupIndex &to_;
+        WorkArray<uint32_t> numbers_; // + 1; none: search() does it
+    };
 
     // Each thread's groups are those of its slice; afterwards no two threads have the same one.
     void merge(std::vector<GroupIndex> &parts) const {
@@ -199,6 +336,7 @@ class SecondAggregation {
     const WorkMemoryRef &memory_;
     const std::atomic<uint32_t> *const cancel_;
     const StateCombiner combiner_;
+    std::vector<Bounds> bounds_; // of the keys, if somebody asks
 };
 
 } // namespace
