@@ -91,6 +91,16 @@ EXECUTE s;
 EXECUTE s;
 RESET plan_cache_mode;
 DEALLOCATE s;
+-- What an expression took counts from then on, for the device that lacks it and for PostgreSQL's plan.
+CREATE TABLE slow AS SELECT i FROM generate_series(1, 20000) i;
+ANALYZE slow;
+CREATE FUNCTION slow_ms(which text) RETURNS float8 LANGUAGE sql AS $$
+    SELECT ms FROM gpuscan.explain_cost('SELECT count(*) FROM slow WHERE md5(repeat(i::text, 300)) < ''8''')
+    WHERE alternative = which AND component = 'total' $$;
+SELECT slow_ms('postgresql') AS postgresql, slow_ms('host') AS host \gset
+SELECT count(*) FROM slow WHERE md5(repeat(i::text, 300)) < '8';
+SELECT gpuscan.evict('slow') > 0 AS evicted;
+SELECT slow_ms('postgresql') > 3 * :postgresql AS postgresql, slow_ms('host') > 3 * :host AS host;
 RESET gpuscan.offload;
 RESET gpuscan.device;
 SET client_min_messages = warning;

@@ -167,7 +167,7 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
     add(Stage::Feed, Count::PageInTeam,
         piece.by_one * share_of_workers(work.workers) + piece.rowwise_by_one * share_of_workers(work.row_workers));
     add(Stage::Feed, Count::PlanCost, piece.by_one * work.evaluated);
-    add(Stage::Feed, Count::BackendRow, piece.by_one * page_rows * work.expressions);
+    add(Stage::Feed, Count::BackendRow, piece.by_one * page_rows * work.expressions * expression_row_rows);
     const double feeding = ns_ - before;
     if (machine_.gpu)
         add(Stage::Feed, Count::LinkSeqRead, pages * page_bytes);

@@ -107,8 +107,10 @@ constexpr double text_values = 1.1;                    // ... and a text, which 
 constexpr double value_read_steps = 0.1;               // value steps: a value of a column is looked at
 constexpr double pair_steps = 4;                       // ... a row with an entry, in a join without an equality
 constexpr double group_steps = 2;                      // row steps: a row's group is found
-constexpr double merge_steps = 64;        // ... a group of each thread, or of each pass, becomes one with the others
-constexpr double page_by_row_rows = 180;  // backend rows: the visibility of each row of a page
+constexpr double merge_steps = 64;       // ... a group of each thread, or of each pass, becomes one with the others
+constexpr double page_by_row_rows = 180; // backend rows: the visibility of each row of a page
+constexpr double expression_row_rows =
+    4; // the same: finding a row to evaluate an expression, and putting the value into a page
 constexpr double plan_row_rows = 2.4;     // ... a tuple of a CPU plan is copied
 constexpr double group_rows = 6;          // ... a group becomes a tuple
 constexpr double group_again_rows = 4;    // ... is aggregated once more

@@ -1,6 +1,7 @@
 // Expressions are counted by what their functions are given: numerics are computed digit by digit and allocated, texts are compared by
-// their length and a collation, and anything of a fixed length takes next to nothing. A function whose author says that it costs more than an operator
-// (pg_proc.procost) is taken at his word.
+// their length and a collation, and what goes from a fixed length to a fixed length takes next to nothing. Anything else of a variable length
+// (a document is searched, a date written) is taken for a pattern that is looked for in a text. A function whose author says that it costs more than an operator
+// (pg_proc.procost) is taken at his word, and what has been measured is what it took.
 #include "pg/pg.h"
 
 #include "pg/cost/expression_work.h"
@@ -8,6 +9,7 @@
 #include <algorithm>
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/evaluation_times.h"
 #include "pg/cost/level_time.h"
 
 namespace gpuscan {
@@ -40,6 +42,8 @@ Step step_of_type(Oid type) {
     }
 }
 
+static bool is_long(Oid type) { return OidIsValid(type) && get_typlen(type) < 0; }
+
 static void count_builtin(executor::Work *work, Oid function, Oid argument, Oid result, double times) {
     switch (function) {
     case F_TEXTLIKE:
@@ -54,8 +58,10 @@ static void count_builtin(executor::Work *work, Oid function, Oid argument, Oid 
     default:
         break;
     }
-    const Step by_argument = step_of_type(argument),
-               step = by_argument != Step::Operation || result != NUMERICOID ? by_argument : Step::Numeric;
+    const Step by_argument = step_of_type(argument);
+    if (by_argument == Step::Operation && result != NUMERICOID && (is_long(argument) || is_long(result)))
+        return add(work, Step::Text, executor::text_patterns * times);
+    const Step step = by_argument != Step::Operation || result != NUMERICOID ? by_argument : Step::Numeric;
     add(work, step, step == Step::Numeric && result != BOOLOID ? executor::numeric_products * times : times);
 }
 
@@ -98,6 +104,11 @@ static bool count_node(Node *node, void *context) {
     const Counting *counting = static_cast<const Counting *>(context);
     if (node == nullptr)
         return false;
+    const double measured = evaluation_time(node);
+    if (measured > 0) {
+        counting->to->work->other_ns += counting->rows * measured;
+        return false;
+    }
     switch (nodeTag(node)) {
     case T_FuncExpr: {
         const FuncExpr *call = reinterpret_cast<const FuncExpr *>(node);

@@ -11,8 +11,12 @@
 // runs, and raises what it raises when it raises it; unless the query's own conditions drop the row first. A page whose values are too long has failed as well.
 //
 // Callers hold a pin, which keeps the tuples where they are, and a snapshot that keeps what they point to in TOAST.
+#include <ctime>
+
 #include "pg/attempt.h"
 #include "pg/catalog/encode.h"
+#include "pg/catalog/expression_text.h"
+#include "pg/cost/evaluation_times.h"
 #include "pg/feed/feed.h"
 
 namespace gpuscan {
@@ -26,6 +30,9 @@ struct ExpressionResult {
     ExprState *state;
     int same;       // the first one of the same expression: one is the value, the other one how it is shown; -1: none
     TupleDesc desc; // of the one attribute
+    uint32 number;  // the cache's
+    // What evaluating takes, without finding the row and putting the value: by one page in so many, which is evaluated again.
+    uint64 pages, evaluations, ns;
 };
 
 } // namespace
@@ -44,12 +51,20 @@ namespace {
 
 struct Evaluation {
     ExpressionFeed *feed;
-    const ExpressionResult *result;
+    ExpressionResult *result;
     const EvaluatedPage *page;
     char *image;
     const Evaluation *same; // of the same expression for the same page, which comes first; NULL: none
     bool fits;
 };
+
+constexpr uint64 pages_per_sample = 64;
+
+uint64 core_ns() {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<uint64>(now.tv_sec) * 1000000000 + static_cast<uint64>(now.tv_nsec);
+}
 
 // Of a tuple's header the decoders read only what follows these bytes (device/heap_page.cuh: a mask says which tuples are visible). So they
 // lie in the tuple before, and the values of as many tuples as a heap page holds find room on one page, if they take up to 16 bytes.
@@ -63,8 +78,8 @@ static_assert(SizeOfPageHeaderData +
 bool put_value(const ExpressionResult *result, Page image, OffsetNumber offset, Datum value, bool null) {
     if (!null && TupleDescAttr(result->desc, 0)->attlen == -1)
         value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
-    HeapTuple tuple = heap_form_tuple(result->desc, &value, &null);
-    const Size size = MAXALIGN(tuple->t_len);
+    const Size start = MAXALIGN(SizeofHeapTupleHeader + (null ? BITMAPLEN(1) : 0));
+    const Size length = heap_compute_data_size(result->desc, &value, &null), size = MAXALIGN(start + length);
     PageHeader header = reinterpret_cast<PageHeader>(image);
     const Size lower = SizeOfPageHeaderData + sizeof(ItemIdData) * offset;
     const Size end = header->pd_upper == BLCKSZ ? BLCKSZ : header->pd_upper + unread_header;
@@ -72,8 +87,13 @@ bool put_value(const ExpressionResult *result, Page image, OffsetNumber offset, 
         return false;
     header->pd_lower = std::max<LocationIndex>(header->pd_lower, static_cast<LocationIndex>(lower));
     header->pd_upper = static_cast<LocationIndex>(end - size);
-    memcpy(image + header->pd_upper, tuple->t_data, tuple->t_len);
-    ItemIdSetNormal(PageGetItemId(image, offset), header->pd_upper, tuple->t_len);
+    // (As heap_form_tuple() would: the bytes are zero.)
+    HeapTupleHeader tuple = reinterpret_cast<HeapTupleHeader>(image + header->pd_upper);
+    HeapTupleHeaderSetNatts(tuple, 1);
+    tuple->t_hoff = static_cast<uint8>(start);
+    heap_fill_tuple(result->desc, &value, &null, reinterpret_cast<char *>(tuple) + start, length, &tuple->t_infomask,
+                    null ? tuple->t_bits : nullptr);
+    ItemIdSetNormal(PageGetItemId(image, offset), header->pd_upper, static_cast<unsigned>(start + length));
     return true;
 }
 
@@ -81,6 +101,22 @@ void store_tuple(ExpressionFeed *feed, Page page, BlockNumber block, OffsetNumbe
     feed->tuple = tuple_at(feed->relation, page, block, offset);
     ExecStoreHeapTuple(&feed->tuple, feed->slot, false);
     feed->econtext->ecxt_scantuple = feed->slot;
+}
+
+void time_page(const Evaluation *e, OffsetNumber last) {
+    const uint64 begin = core_ns();
+    uint64 evaluations = 0;
+    for (OffsetNumber offset = 1; offset <= last; ++offset) {
+        if (!has_tuple(e->page->mask, offset - 1))
+            continue;
+        bool null;
+        store_tuple(e->feed, e->page->page, e->page->block, offset);
+        ExecEvalExprSwitchContext(e->result->state, e->feed->econtext, &null);
+        ResetExprContext(e->feed->econtext);
+        ++evaluations;
+    }
+    e->result->evaluations += evaluations;
+    e->result->ns += core_ns() - begin;
 }
 
 void evaluate_page(void *argument) {
@@ -110,6 +146,8 @@ void evaluate_page(void *argument) {
         MemoryContextSwitchTo(old);
         ResetExprContext(econtext);
     }
+    if (e->result->pages++ % pages_per_sample == 0)
+        time_page(e, last);
     CHECK_FOR_INTERRUPTS();
 }
 
@@ -160,8 +198,13 @@ ExpressionFeed *begin_expressions(Relation relation, List *expressions, List *as
         int same = 0;
         while (same < feed->count && !equal(list_nth(expressions, same), expr))
             ++same;
-        feed->results[feed->count] = ExpressionResult{ExecInitExpr(expr, nullptr), same < feed->count ? same : -1,
-                                                      describe_result(reinterpret_cast<Node *>(expr))};
+        feed->results[feed->count] = ExpressionResult{ExecInitExpr(expr, nullptr),
+                                                      same < feed->count ? same : -1,
+                                                      describe_result(reinterpret_cast<Node *>(expr)),
+                                                      expression_number(expression_key(expr)),
+                                                      0,
+                                                      0,
+                                                      0};
         ++feed->count;
     }
     foreach (cell, asked_quals)
@@ -174,6 +217,9 @@ ExpressionFeed *begin_expressions(Relation relation, List *expressions, List *as
 void end_expressions(ExpressionFeed *feed) {
     if (feed == nullptr)
         return;
+    // (How long the values of hidden rows are is nobody's business.)
+    for (int i = 0; i < feed->count && !feed->relation->rd_rel->relrowsecurity; ++i)
+        note_evaluations(feed->results[i].number, feed->results[i].evaluations, feed->results[i].ns);
     ExecDropSingleTupleTableSlot(feed->slot);
     FreeExprContext(feed->econtext, true);
     pfree(feed);

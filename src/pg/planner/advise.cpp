@@ -9,6 +9,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
+#include "pg/cost/evaluation_times.h"
 #include "pg/fragment/plan_data.h"
 #include "pg/guc.h"
 #include "pg/planner/examined_query.h"
@@ -188,6 +189,7 @@ static Planned plan_and_listen(Advice *advice) {
 
 static void advise(Advice *advice) {
     device_costs_begin();
+    forget_evaluation_times();
     const Planned alone = plan_with(advice, "off");
     check_examined_privileges(&advice->query, alone.plan);
     if (!is_device_ready(0) && !is_device_ready(1))

@@ -14,6 +14,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/estimate.h"
+#include "pg/cost/evaluation_times.h"
 #include "pg/fragment/fragment.h"
 #include "pg/guc.h"
 #include "pg/planner/examined_query.h"
@@ -275,6 +276,7 @@ static void put_device_alternative(const Explained *explained, const char *devic
 
 static void explain_alternatives(const Explained *explained) {
     device_costs_begin();
+    forget_evaluation_times();
     check_examined_privileges(&explained->query, planned(explained));
     const int alone = NewGUCNestLevel();
     set_for_now("gpuscan.offload", "off");

@@ -19,6 +19,7 @@
 #include "pg/catalog/stored_form.h"
 #include "pg/cost/cache_admission.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/evaluation_times.h"
 #include "pg/cost/level_estimates.h"
 #include "pg/cost/level_time.h"
 #include "pg/fragment/path.h"
@@ -338,6 +339,8 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     const int requests = begin_admission(planning == nullptr);
     if (planning == nullptr)
         forget_levels();
+    if (planning == nullptr && told_to == nullptr)
+        forget_evaluation_times();
     // Planning scribbles on its query.
     const Query *query = wanted != 0 ? static_cast<const Query *>(copyObject(parse)) : nullptr;
     PlanAlternative best{};
