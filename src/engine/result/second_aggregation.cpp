@@ -226,7 +226,7 @@ class SecondAggregation {
         Finder(const SecondAggregation &second, Index set, uint32_t members, GroupIndex &to)
             : second_(second), members_(members), keys_(second, set), to_(to), numbers_(second.memory_) {
             if (!second.bounds_.empty())
-                numbers_.resize(second.places_of_keys(members, most_places), 0);
+                numbers_.resize(second.places_of_keys(members, largest_table), 0);
         }
         size_t find(size_t group) {
             if (numbers_.empty())
@@ -238,7 +238,7 @@ class SecondAggregation {
         }
 
       private:
-        static constexpr uint64_t most_places = 64 * 1024;
+        static constexpr uint64_t largest_table = 64 * 1024;
 
         size_t search(size_t group) {
             keys_.take(members_, group);

@@ -124,7 +124,7 @@ class Sorter {
     void part(const Range &range, std::vector<Range> &parts, CancelPoint &cancel) {
         cancel.worked(range.size() * sizeof(Item));
         const uint64_t key = pivot(range);
-        size_t less = range.first, at = range.first, more = range.last;
+        size_t less = range.first, more = range.last, at = less;
         while (at < more) {
             if (items_[at].key < key)
                 std::swap(items_[less++], items_[at++]);
