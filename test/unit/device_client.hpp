@@ -277,9 +277,11 @@ inline PageBits bits_of(const Answer &answer) {
     return bits;
 }
 
-inline Message decode_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &pages) {
+inline Message decode_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &pages,
+                              uint32_t chunk = 0) {
     DecodeRequest request = {};
     request.source = source;
+    request.chunk = chunk;
     request.npages = static_cast<uint32_t>(pages.size());
     Message message;
     message.put(request);

@@ -58,7 +58,7 @@ TEST_F(SessionCacheTest, ManyChunksAtOnce) {
         std::vector<uint32_t> pages;
         server.fact.visible.for_each([&](uint32_t page) { pages.push_back(page); });
         return course.ask(Command::Stage, stage) &&
-               course.ask(Command::Decode, decode_message(0, server.fact, pages)) &&
+               course.ask(Command::Decode, decode_message(0, server.fact, pages, chunk)) &&
                course.ask(Command::Publish, publish_message(0));
     };
     auto rows = [&] {

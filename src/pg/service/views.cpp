@@ -126,12 +126,34 @@ static void device_rows(FunctionCallInfo fcinfo) {
 // ---- gpuscan.deaths ------------------------------------------------------------------------------------------------
 
 static const char *command_name(uint32 command) {
-    static const char *const names[] = {
-        "none",       "open",           "define source",  "stage many",  "stage",       "decode",
-        "publish",    "share",          "join",           "collect",     "decode rows", "deliver rows",
-        "batch",      "keep",           "use stage",      "use unified", "use lookup",  "codes of ranks",
-        "read dictionary", "put lookup", "deferred codes", "put entries", "run",        "fetch",
-        "close",      "evict",          "list cache",     "test"};
+    static const char *const names[] = {"none",
+                                        "open",
+                                        "define source",
+                                        "stage many",
+                                        "stage",
+                                        "decode",
+                                        "publish",
+                                        "share",
+                                        "join",
+                                        "collect",
+                                        "decode rows",
+                                        "deliver rows",
+                                        "batch",
+                                        "keep",
+                                        "use stage",
+                                        "use unified",
+                                        "use lookup",
+                                        "codes of ranks",
+                                        "read dictionary",
+                                        "put lookup",
+                                        "deferred codes",
+                                        "put entries",
+                                        "run",
+                                        "fetch",
+                                        "close",
+                                        "evict",
+                                        "list cache",
+                                        "test"};
     static_assert(lengthof(names) == size_t(Command::Test) + 1, "a name for each command");
     return command < lengthof(names) ? names[command] : "unknown";
 }

@@ -27,8 +27,7 @@ bool lookup_is_cacheable(const FragmentLookup *lookup) {
     Node *expr = reinterpret_cast<Node *>(lookup->expr);
     if (lookup->kind == LookupKind::Rank)
         return lookup->unified == 0; // (of the entries themselves)
-    return !lookup->has_params && !contain_mutable_functions(expr) &&
-           !calls_foreign_function(expr, nullptr);
+    return !lookup->has_params && !contain_mutable_functions(expr) && !calls_foreign_function(expr, nullptr);
 }
 
 void append_lookup_key(StringInfo out, const FragmentLookup *lookup) {
