@@ -147,9 +147,7 @@ bool has_field(const Program &program, const ir::StageColumn &column) {
         return false;
     if (column.field == GroupField::Average)
         return type == Type::F64 && column.type == Type::F64;
-    if (is_integer(type) && column.field != GroupField::Key)
-        return is_integer(column.type);
-    return type == column.type;
+    return type == column.type || (is_integer(type) && is_integer(column.type));
 }
 
 } // namespace
