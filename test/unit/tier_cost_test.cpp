@@ -310,6 +310,24 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     EXPECT_DOUBLE_EQ(amount(two, Stage::Texts, Count::TextNumbered), 1000.0 / 2);
 }
 
+TEST(TierCost, WhoFeedsEvaluatesExpressions) {
+    const Machine machine = gpu();
+    const Prices price = prices(default_weights(true), machine);
+    RelationWork work = million_rows();
+    work.cached_share = 0;
+    work.workers = 3; // they share each chunk
+    work.expressions = 2;
+    work.evaluated = 0.5;
+    Breakdown breakdown = {};
+    Ledger(machine, price, &breakdown).relation(work);
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::PlanCost), work.pages / 4 * 0.5);
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::BackendRow), work.rows / 4 * 2 * 4);
+    work.cached_share = 1;
+    Breakdown cached = {};
+    Ledger(machine, price, &cached).relation(work);
+    EXPECT_EQ(amount(cached, Stage::Feed, Count::PlanCost), 0);
+}
+
 TEST(TierCost, OnlyAbsentColumnsAreDecodedButOfPagesReadByRow) {
     const Machine machine = one_core();
     const Prices price = prices(default_weights(false), machine);
