@@ -243,8 +243,7 @@ TEST_F(CudaDecodeTest, DictionaryLimit) {
                 for (uint32_t r = 0; r < c.refs[p].ntuples && got.result.pages[p] != PageStatus::Ok; ++r)
                     ASSERT_EQ(1, got.nulls[0][c.refs[p].row_start + r]);
             }
-            if (needed > limit)
-                EXPECT_GT(given_up, 0u);
+            EXPECT_TRUE(given_up > 0 || needed <= limit);
         }
     }
 }
