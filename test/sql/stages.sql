@@ -131,7 +131,15 @@ SELECT check_stages('SELECT left(s, 27), count(*) FROM (SELECT s, count(*) AS m 
 EXPLAIN (COSTS OFF) SELECT m, count(*) FROM (SELECT k, count(*) AS m FROM o GROUP BY k) s GROUP BY m;
 SET gpuscan.offload = force;
 EXPLAIN (COSTS OFF) SELECT m, count(*) FROM (SELECT k, count(*) AS m FROM o GROUP BY k) s GROUP BY m;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT m, count(*) FROM (SELECT k, count(*) AS m FROM o GROUP BY k) s GROUP BY m;
+-- (18 shows rows with decimals)
+CREATE FUNCTION shown(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query LOOP
+        RETURN NEXT replace(line, '.00 loops', ' loops');
+    END LOOP;
+END $$;
+SELECT shown('SELECT m, count(*) FROM (SELECT k, count(*) AS m FROM o GROUP BY k) s GROUP BY m');
 RESET gpuscan.offload;
 
 DROP SCHEMA stages CASCADE;
