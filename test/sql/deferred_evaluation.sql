@@ -86,6 +86,24 @@ INSERT INTO kept SELECT i, 'kept ' || i, NULL FROM generate_series(2498, 2500) i
 SELECT number, evaluated(query) AS first, evaluated(query) AS again FROM asked ORDER BY 1;
 SELECT check_query(query) FROM asked ORDER BY number;
 SELECT check_query('SELECT regexp_replace(name, ''[0-9]$'', '''') AS short, regexp_replace(name, ''[0-9]$'', '''') < ''kept 3'', count(*) FROM kept GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1 DESC LIMIT 4');
+-- Settings that immutable functions depend on, and text search configurations, which may change.
+CREATE TEXT SEARCH CONFIGURATION mine (COPY = simple);
+ALTER TABLE kept ADD COLUMN nn text, ADD COLUMN dogs text;
+UPDATE kept SET nn = (id % 8)::text, dogs = 'running dogs ' || id % 8;
+VACUUM (FREEZE, ANALYZE) kept;
+CREATE TABLE by_settings (number serial, query text);
+INSERT INTO by_settings (query) VALUES ('SELECT (nn::float8 / 3)::text, count(*) FROM kept GROUP BY 1'), ('SELECT count(*) FROM kept WHERE length((nn::float8 / 3)::text) > 12'), ('SELECT length(name::bytea::text), count(*) FROM kept GROUP BY 1'),
+    ('SELECT quote_ident(name), count(*) FROM kept GROUP BY 1'), ('SELECT count(*) FROM kept WHERE to_tsvector(''deferred_evaluation.mine'', dogs) @@ ''dog''::tsquery');
+SELECT check_query(query, 'any') FROM by_settings ORDER BY number;
+SET extra_float_digits = -5;
+SET bytea_output = escape;
+SET quote_all_identifiers = on;
+ALTER TEXT SEARCH CONFIGURATION mine ALTER MAPPING FOR asciiword WITH english_stem;
+SELECT check_query(query, 'any') FROM by_settings ORDER BY number;
+RESET extra_float_digits;
+RESET bytea_output;
+RESET quote_all_identifiers;
+SELECT check_query(query, 'any') FROM by_settings ORDER BY number;
 -- rows that are not cached, new values, a value that only deleted rows had
 INSERT INTO t (id, n, name, digits, j) SELECT i, i % 5, 'new ' || i, i::text, '{"k": "v9", "n": "none"}' FROM generate_series(3001, 3050) i;
 SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['is_odd(name)', 'id > 3000 AND digits::int % 2 = 1', 'j->>''k'' = ''v9''', 'n > 20 OR id > 3000 AND (j->>''n'') = ''none''']);

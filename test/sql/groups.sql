@@ -86,3 +86,12 @@ INSERT INTO child SELECT i, 1000 + i FROM generate_series(1, 100) i;
 SELECT check_query('SELECT count(*), sum(n) FROM (SELECT id, v IS NULL, count(*) AS n FROM parent GROUP BY id) g', 'any'),
     check_query('SELECT id, count(*) FROM parent GROUP BY id HAVING v + count(*) > 0', 'any'),
     check_query('SELECT id, v, count(*) FROM ONLY parent GROUP BY id');
+
+-- NOT of a key is simplified to something else of the key's columns, which are no keys for that.
+CREATE TABLE simplified AS SELECT i % 10 AS k, nullif(i % 4, 0) AS n, i AS v, ('{"k": ' || i % 3 || '}')::jsonb AS j FROM generate_series(1, 1000) i;
+VACUUM (FREEZE, ANALYZE) simplified;
+SELECT check_query(q, 'any') FROM unnest(ARRAY[
+    'SELECT NOT (k > 5), count(*) FROM simplified GROUP BY k > 5', 'SELECT k > 5, count(*) FROM simplified GROUP BY 1 HAVING NOT (k > 5) OR count(*) > 0',
+    'SELECT k0, n FROM (SELECT k > 5 AS k0, count(*) AS n FROM simplified GROUP BY 1) x WHERE k0 = false OR n > 1', 'SELECT count(*) FROM simplified GROUP BY k > 5 ORDER BY NOT (k > 5)',
+    'SELECT n IS NULL, count(*) FROM simplified GROUP BY 1 HAVING NOT (n IS NULL) OR count(*) > 1', 'SELECT CASE WHEN NOT (k > n) THEN 1 ELSE 2 END, sum(v) FROM simplified GROUP BY k > n',
+    'SELECT NOT (j->''k'' = ''2''), count(*) FROM simplified GROUP BY j->''k'' = ''2''', 'SELECT sum(n) FROM (SELECT NOT (k > 5) AS b, count(*) AS n FROM simplified GROUP BY k > 5) s WHERE b']) q;

@@ -74,7 +74,7 @@ static bool forget_places(Node *node, void *context) {
     return walk_expression(node, forget_places, context);
 }
 
-char *expression_text(const Expr *expr) {
+static char *expression_text(const Expr *expr) {
     Node *copy = reinterpret_cast<Node *>(copyObject(const_cast<Expr *>(expr)));
     forget_places(copy, nullptr);
     return nodeToString(copy);

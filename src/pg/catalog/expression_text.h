@@ -5,10 +5,8 @@
 
 namespace gpuscan {
 
-// The expression, over columns of one relation, as PostgreSQL writes nodes, without what only says where the query has it.
-char *expression_text(const Expr *expr);
-
-// ... with the settings of now that its functions depend on.
+// The expression, over columns of one relation, as PostgreSQL writes nodes, without what only says where the query has it, and with the
+// settings of now that its functions depend on.
 char *expression_key(const Expr *expr);
 
 // What stands for the attribute number of an expression with that key which the cache holds as a column (ColumnLayout::expression).

@@ -88,11 +88,30 @@ static void add_grouping(const PlannerInfo *root, GroupingFunc *grouping, Fragme
     spec->asked = lappend(spec->asked, keys);
 }
 
+// Are the columns of the relation's primary key among the group keys?
+static bool has_primary_key(const RangeTblEntry *rte, Index relation, const List *keys) {
+    Oid constraint;
+    Bitmapset *lacking =
+        rte->rtekind == RTE_RELATION ? get_primary_key_attnos(rte->relid, false, &constraint) : nullptr;
+    if (lacking == nullptr)
+        return false;
+    ListCell *cell;
+    foreach (cell, keys) {
+        const Var *var = static_cast<const Var *>(lfirst(cell));
+        if (IsA(var, Var) && var->varno == static_cast<int>(relation) && var->varlevelsup == 0)
+            lacking = bms_del_member(lacking, var->varattno - FirstLowInvalidHeapAttributeNumber);
+    }
+    return bms_is_empty(lacking);
+}
+
 // Has every group one value of the column, which is no group key? PostgreSQL has found the relation's primary key among the
 // group keys. But it is the key of this relation alone: tables that inherit from it may have more rows of it, and so may an
-// older snapshot. (PostgreSQL shows any of the values then.)
-static bool depends_on_keys(const PlannerInfo *root, const Var *var) {
+// older snapshot. (PostgreSQL shows any of the values then.) Or the column was in an expression like a key's, which has been simplified
+// since: NOT (a > b) is a <= b. That is the same for all rows of a group, but a and b are not.
+static bool depends_on_keys(const PlannerInfo *root, const Var *var, const List *keys) {
     const RangeTblEntry *rte = planner_rt_fetch(var->varno, root);
+    if (!has_primary_key(rte, var->varno, keys))
+        return refuse("an expression of a group key that the planner has simplified");
     if (rte->rtekind == RTE_RELATION && rte->inh && rte->relkind != RELKIND_PARTITIONED_TABLE)
         return refuse("a column that depends on a primary key of %s, which its children do not have",
                       rte->eref->aliasname);
@@ -112,7 +131,7 @@ static bool collect_outputs(Node *node, void *context) {
         spec->aggrefs = list_append_unique(spec->aggrefs, node);
         return false;
     case T_Var:
-        if (!depends_on_keys(walk->root, reinterpret_cast<Var *>(node)))
+        if (!depends_on_keys(walk->root, reinterpret_cast<Var *>(node), spec->keys))
             return walk->impossible = true;
         spec->keys = lappend(spec->keys, node);
         return false;
