@@ -54,7 +54,7 @@ harness core '5 runs' test/core/run.sh PG="$major" force int4
 harness coverage '0 seconds' script/coverage.sh --check
 # shellcheck disable=SC2016 # (the inner shell's)
 harness demo '5 runs' bash -c 'script/demo.sh; status=$?; script/demo.sh stop; exit $status'
-harness calibrate-demo '5 seconds' env DEVICE=host QUERIES=q6 script/calibrate-demo.sh
+harness calibrate-demo '2 seconds' env DEVICE=host QUERIES=q6 script/calibrate-demo.sh
 on_server ssb '5 runs' bench/ssb.sh "$SF" --offload force --reps 1 --warmups 0 --csv "$tap_files/ssb.csv"
 on_server tpch '2 runs' bench/tpch.sh "$SF" --offload force --reps 1 --warmups 0 --only q1,q6 --csv "$tap_files/tpch.csv"
 on_server bench-lib '5 runs' bench/skip.sh --rows 100000 --reps 1 --warmups 0 --csv "$tap_files/skip.csv"
