@@ -686,15 +686,20 @@ bool read_codes_of_ranks(FragmentRun *run, int index, const uint32 *ranks, uint3
     return true;
 }
 
+// Of a deferred one only the key, and once: its entries are asked for by evaluate_deferred().
+static bool tell_key(FragmentRun *run, int index) {
+    bool asked;
+    uint32 first;
+    return run->lookups[index].sent || use_lookup(run, index, &asked, &first);
+}
+
 bool send_lookups(FragmentRun *run, int source) {
     for (int i = 0; i < run->fragment->nlookups; ++i) {
         const FragmentLookup *lookup = &run->fragment->lookups[i];
-        bool asked;
-        uint32 first;
-        if (lookup->kind == LookupKind::Table ? !send_table(run, i)
-            : lookup->source != source        ? false
-            : lookup->deferred                ? !use_lookup(run, i, &asked, &first)
-                                              : !send_lookup(run, i))
+        const bool is_table = lookup->kind == LookupKind::Table;
+        if (!is_table && lookup->source != source)
+            continue;
+        if (!(is_table ? send_table(run, i) : lookup->deferred ? tell_key(run, i) : send_lookup(run, i)))
             return false;
     }
     return true;

@@ -226,9 +226,7 @@ bool receive_window(ChunkFeed *feed, Window *window) {
 }
 
 void release_window(Window *window) {
-    for (uint32 i = 0; i < window->npages; ++i)
-        if (BufferIsValid(window->buffers[i]))
-            ReleaseBuffer(window->buffers[i]);
+    release_pages(window->buffers, window->npages);
     window->npages = 0;
 }
 

@@ -140,6 +140,13 @@ inline bool is_hashed(Relation relation) { return relation->rd_rel->relpersisten
 inline bool has_tuple(const TupleMask *mask, uint32 offset) { return (mask->bits[offset / 64] >> (offset % 64)) & 1; }
 inline void take_tuple(TupleMask *mask, uint32 offset) { mask->bits[offset / 64] |= uint64(1) << (offset % 64); }
 
+// Lets go of the pages of a window, of which InvalidBuffer are copies.
+inline void release_pages(const PageBuffer *buffers, uint32 count) {
+    for (uint32 i = 0; i < count; ++i)
+        if (BufferIsValid(buffers[i]))
+            ReleaseBuffer(buffers[i]);
+}
+
 inline bool bit(const uint8 *bitmap, uint32 i) { return (bitmap[i / 8] >> (i % 8)) & 1; }
 
 // ---- visibility_map.cpp ----

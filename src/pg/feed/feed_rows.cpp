@@ -107,9 +107,7 @@ bool decode_here(RowFeed *feed, Page page, BlockNumber block, const TupleMask *m
 }
 
 void release_window(RowFeed *feed) {
-    for (uint32 i = 0; i < feed->npages; ++i)
-        if (BufferIsValid(feed->buffers[i]))
-            ReleaseBuffer(feed->buffers[i]);
+    release_pages(feed->buffers, feed->npages);
     feed->npages = 0;
 }
 

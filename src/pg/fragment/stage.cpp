@@ -1,3 +1,4 @@
+// Which subqueries can be stages, and what of their groups can be handed over; see stage.h.
 #include "pg/pg.h"
 
 #include "pg/fragment/stage.h"
