@@ -144,6 +144,9 @@ class BuiltTable {
 };
 using BuiltTableRef = std::shared_ptr<BuiltTable>;
 
+// Behind the strategy of a grouping that run_to_result() did.
+constexpr const char *distinct_by_bits = ", DISTINCT by bits";
+
 // What an execution did, for EXPLAIN and the statistics.
 struct ExecutionStats {
     uint64_t rows_in = 0; // rows that entered pipelines
@@ -198,6 +201,9 @@ class Execution {
     virtual uint64_t groups_left() const { return 0; }
     virtual GroupTable more_groups() { return GroupTable(); }
     virtual uint64_t groups_dropped() const { return 0; }
+    // Of a program that groups once more, by all keys of the result (Program::counts_distinct): the groups of the result, where these
+    // chunks have all rows and the device need not group by the arguments of DISTINCT aggregates. False, and nothing run: it needs to.
+    virtual bool run_to_result(const std::vector<ChunkView> &, GroupTable &) { return false; }
     virtual RowTable run_rows(const std::vector<ChunkView> &chunks) = 0;
     // Of a join that keeps its table's rows (ir::keeps_table), when its pipeline has run: those that were no row's partner, as
     // bits by row. And the payload of a finished build as a chunk, row by row, if some join keeps its rows; `memory` holds

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "device/semantics.cuh"
-#include "engine/ir/value_range.hpp"
+#include "host/distinct_values.hpp"
 
 namespace gpuscan::host {
 
@@ -23,10 +23,12 @@ constexpr uint32_t numbers_per_group = 64;
 constexpr uint64_t max_index_bytes = uint64_t(256) << 20; // of all threads' tables, and not more than
 constexpr uint64_t index_memory_part = 8;                 // ... of the work memory
 constexpr uint64_t hash_half = 0xffffffff00000000u;
+const uint32_t zero_ids[batch_rows] = {};
 constexpr uint64_t rows_between_carries = uint64_t(1) << 30;
 constexpr size_t values_between_checks = size_t(1) << 20; // for cancel, while arrays are filled in order
 
-// Of every value, as far as it is known without looking at the rows.
+} // namespace
+
 ValueRanges ranges_of(const Context &context, const std::vector<ChunkView> &chunks) {
     const auto column = [&](const Expr &e) {
         const Program &p = context.program;
@@ -53,6 +55,8 @@ ValueRanges ranges_of(const Context &context, const std::vector<ChunkView> &chun
     return ValueRanges(context.program, {column, lookup});
 }
 
+namespace {
+
 // How many groups of a domain there have to be for a table of all its numbers. (None where there are rows enough to be worth its zeros.)
 uint32_t index_from(const WorkContext &work, uint64_t domain, uint64_t rows) {
     const uint64_t bytes = std::min<uint64_t>(max_index_bytes, work.memory->limit() / index_memory_part);
@@ -70,13 +74,14 @@ uint64_t hash_number(uint32_t x) {
 
 } // namespace
 
-Grouping plan_grouping(const WorkContext &work, const Context &context, const std::vector<ChunkView> &chunks) {
+Grouping plan_grouping(const WorkContext &work, const Context &context, const std::vector<ChunkView> &chunks,
+                       Index nkeys) {
     const Program &p = context.program;
     Grouping grouping;
     uint64_t rows = 0;
     for (const ChunkView &chunk : chunks)
         rows += chunk.nrows;
-    for (Index k = 0; k < p.main().keys.count; ++k) {
+    for (Index k = 0; k < nkeys; ++k) {
         Index expr = p.lists[p.main().keys.first + k];
         grouping.keys.push_back({expr, p.exprs[expr].type});
     }
@@ -106,9 +111,11 @@ Grouping plan_grouping(const WorkContext &work, const Context &context, const st
     return grouping;
 }
 
-Aggregator::Aggregator(const Context &context, const Grouping &grouping, const WorkContext &work)
-    : context_(context), grouping_(grouping), work_(work), rows_(work.memory), number_of_(work.memory),
-      group_of_(work.memory), index_from_(grouping.index_from), group_words_(work.memory), slots_(work.memory) {
+Aggregator::Aggregator(const Context &context, const Grouping &grouping, const WorkContext &work,
+                       DistinctValues *distincts)
+    : context_(context), grouping_(grouping), work_(work), distincts_(distincts), rows_(work.memory),
+      number_of_(work.memory), group_of_(work.memory), index_from_(grouping.index_from), group_words_(work.memory),
+      slots_(work.memory) {
     const Program &p = context.program;
     for (Index a = 0; a < p.main().aggregates.count; ++a) {
         const Aggregate &aggregate = p.aggregates[p.main().aggregates.first + a];
@@ -207,6 +214,8 @@ const uint32_t *Aggregator::number_dense(const Batch &batch, Evaluator &evaluato
                             ids_.data()))
             throw DeviceError("group key outside of the bounds of its column");
     }
+    if (distincts_ != nullptr)
+        distincts_->add(ids_.data(), batch, evaluator);
     if (grouping_.sparse && group_of_.empty())
         number_few(batch.n);
     else if (grouping_.sparse)
@@ -374,6 +383,8 @@ void Aggregator::consume(const Batch &batch, Evaluator &evaluator) {
         ids = number_dense(batch, evaluator);
     else if (grouping_.form == Grouping::Form::Hash)
         ids = number_hash(batch, evaluator);
+    else if (distincts_ != nullptr)
+        distincts_->add(zero_ids, batch, evaluator);
     if (ids == nullptr)
         rows_[0] += n;
     else
@@ -402,8 +413,6 @@ void Aggregator::consume(const Batch &batch, Evaluator &evaluator) {
 }
 
 namespace {
-
-const uint32_t zero_ids[batch_rows] = {};
 
 template <class T, class F> void each(Vec v, uint32_t n, const uint32_t *ids, F f) {
     const T *x = v.as<T>();

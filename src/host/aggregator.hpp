@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/ir/value_range.hpp"
 #include "host/evaluator.hpp"
 #include "host/work.hpp"
 
@@ -45,11 +46,20 @@ struct Grouping {
     const char *name() const { return form == Form::None ? "none" : form == Form::Dense ? "dense" : "hash"; }
 };
 
-Grouping plan_grouping(const WorkContext &work, const Context &context, const std::vector<ChunkView> &chunks);
+// Of every value of the main pipeline, as far as it is known without looking at the rows.
+ValueRanges ranges_of(const Context &context, const std::vector<ChunkView> &chunks);
+
+// By the first `nkeys` of the keys.
+Grouping plan_grouping(const WorkContext &work, const Context &context, const std::vector<ChunkView> &chunks,
+                       ir::Index nkeys);
+
+class DistinctValues;
 
 class Aggregator {
   public:
-    Aggregator(const Context &context, const Grouping &grouping, const WorkContext &work);
+    // `distincts`: hears of all rows by the numbers of their groups; nullptr: nobody wants to.
+    Aggregator(const Context &context, const Grouping &grouping, const WorkContext &work,
+               DistinctValues *distincts = nullptr);
     void consume(const Batch &batch, Evaluator &evaluator);
 
     void end(); // nothing more will be consumed
@@ -100,6 +110,7 @@ class Aggregator {
     const Context &context_;
     const Grouping &grouping_;
     const WorkContext &work_;
+    DistinctValues *const distincts_;
     const Kernels &k_ = kernels();
     uint32_t groups_ = 0;
     size_t capacity_ = 0;

@@ -61,8 +61,11 @@ GroupTable Collector::collect() {
     threads_.erase(std::remove(threads_.begin(), threads_.end(), nullptr), threads_.end());
     for (auto &thread : threads_)
         thread->end();
-    if (threads_.empty())
-        return GroupMerger(context_.program).finish();
+    if (threads_.empty()) {
+        GroupTable none = sized(grouping_.form == Grouping::Form::None ? 1 : 0);
+        std::fill(none.states.begin(), none.states.end(), AggregateState());
+        return none;
+    }
     if (!grouping_.in_order_met())
         return by_number();
     if (threads_.size() == 1)

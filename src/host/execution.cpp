@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/ir/build_identity.hpp"
+#include "host/distinct_values.hpp"
 #include "host/pipeline.hpp"
 #include "host/row_sink.hpp"
 
@@ -251,13 +252,30 @@ void HostExecution::use_build(Index pipeline, BuiltTableRef table) {
 BuiltTableRef HostExecution::finished_build(Index pipeline) { return context_.tables.at(pipeline); }
 
 GroupTable HostExecution::run_aggregate(const std::vector<ChunkView> &chunks) {
-    Index pipeline = static_cast<Index>(context_.program.pipelines.size() - 1);
-    check_chunks(pipeline, chunks);
-    Grouping grouping = plan_grouping(work_, context_, chunks);
+    check_chunks(main_pipeline(), chunks);
+    const Grouping grouping = plan_grouping(work_, context_, chunks, context_.program.main().keys.count);
     stats_.grouping = grouping.name();
+    return aggregate(chunks, grouping, nullptr);
+}
+
+bool HostExecution::run_to_result(const std::vector<ChunkView> &chunks, GroupTable &groups) {
+    check_chunks(main_pipeline(), chunks);
+    const Grouping grouping = plan_grouping(work_, context_, chunks, context_.program.main().result_keys);
+    const std::unique_ptr<DistinctValues> distincts = DistinctValues::plan(work_, context_, chunks, grouping);
+    if (!distincts)
+        return false;
+    stats_.grouping = std::string(grouping.name()) + distinct_by_bits;
+    groups = aggregate(chunks, grouping, distincts.get());
+    Stopwatch watch(stats_.kernel_us);
+    groups = distincts->with_states(std::move(groups));
+    return true;
+}
+
+GroupTable HostExecution::aggregate(const std::vector<ChunkView> &chunks, const Grouping &grouping,
+                                    DistinctValues *distincts) {
     std::vector<std::unique_ptr<Aggregator>> aggregators(work_.pool.workers());
-    stats_.rows_out += run(pipeline, chunks, [&](unsigned worker) {
-        aggregators[worker] = std::make_unique<Aggregator>(context_, grouping, work_);
+    stats_.rows_out += run(main_pipeline(), chunks, [&](unsigned worker) {
+        aggregators[worker] = std::make_unique<Aggregator>(context_, grouping, work_, distincts);
         return
             [&, worker](const Batch &batch, Evaluator &evaluator) { aggregators[worker]->consume(batch, evaluator); };
     });

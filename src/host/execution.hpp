@@ -17,12 +17,15 @@ class HostExecution : public Execution {
     void use_build(ir::Index pipeline, BuiltTableRef table) override;
     BuiltTableRef finished_build(ir::Index pipeline) override;
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
+    bool run_to_result(const std::vector<ChunkView> &chunks, GroupTable &groups) override;
     RowTable run_rows(const std::vector<ChunkView> &chunks) override;
     std::vector<uint64_t> unmatched(ir::Index join) override;
     ChunkView table_rows(ir::Index pipeline, std::shared_ptr<void> &memory) override;
     ExecutionStats stats() const override { return stats_; }
 
   private:
+    ir::Index main_pipeline() const { return static_cast<ir::Index>(context_.program.pipelines.size() - 1); }
+    GroupTable aggregate(const std::vector<ChunkView> &chunks, const Grouping &grouping, DistinctValues *distincts);
     void note_partners_of(ir::Index pipeline);
     void check_chunks(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
     template <class MakeSink>

@@ -559,7 +559,10 @@ void Session::run_main(PassInput &input, bool last) {
     }
     // Without any row there is still the one group of a query without GROUP BY.
     const bool only = last && !any_pass_ && program_.main().sets.count == 0 && !rest;
-    if (!input.chunks.empty() || (last && !any_pass_)) {
+    bool is_result = false;
+    if (last && !any_pass_ && !rest && program_.counts_distinct())
+        is_result = with_room([&] { return execution_->run_to_result(input.chunks, groups_); });
+    if (!is_result && (!input.chunks.empty() || (last && !any_pass_))) {
         any_pass_ = true;
         // Groups of an only pass are merged with nothing, nor grouped again: where they are many, the device may keep them
         // until they are fetched.
@@ -571,8 +574,9 @@ void Session::run_main(PassInput &input, bool last) {
         return;
     if (rest)
         run_rest();
-    groups_ = merger_->finish();
-    if (program_.main().sets.count > 0)
+    if (!is_result)
+        groups_ = merger_->finish();
+    if (program_.main().sets.count > 0 && !is_result)
         groups_ = aggregate_again(program_, groups_, device_->device->work_memory(), cancel_);
     if (program_.filters_groups())
         filter_groups();

@@ -1,6 +1,7 @@
 // The host device against the reference interpreter, and what the interpreter cannot say: errors, cancel, memory.
 #include <thread>
 
+#include "distinct_cases.hpp"
 #include "grouping_cases.hpp"
 #include "host/host_device.hpp"
 #include "join_cases.hpp"
@@ -281,6 +282,24 @@ TEST(HostDevice, GroupsOfThreadsAreMerged) {
                 execution.reset();
                 EXPECT_EQ(0u, device->work_memory()->used());
             }
+}
+
+// By bits where all threads know a group's number, and values lie close together.
+TEST(HostDevice, DistinctValues) {
+    const auto by_bits = [](const DistinctCase &c) {
+        const auto is_far = [](Index column) { return column == 3 || column == 5 || column == 6; };
+        return std::none_of(c.keys.begin(), c.keys.end(), is_far) &&
+               std::none_of(c.arguments.begin(), c.arguments.end(), is_far);
+    };
+    for (unsigned threads : {1u, 3u}) {
+        auto device = make_host_device(threads);
+        run_distinct_cases(*device, 60000, by_bits);
+        EXPECT_EQ(0u, device->work_memory()->used());
+        // Too many bits for so few rows, 640 bytes a group.
+        run_distinct_cases(*device, 900, [&](const DistinctCase &c) {
+            return by_bits(c) && c.keys != std::vector<Index>{0, 4};
+        });
+    }
 }
 
 // A table of all numbers is made where there is memory for it.

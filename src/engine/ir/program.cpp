@@ -424,6 +424,12 @@ size_t Program::result_keys() const {
     return p.sets.count == 0 ? p.keys.count : p.result_keys + (p.sets.count > 1 ? 1 : 0);
 }
 
+bool Program::counts_distinct() const {
+    const Pipeline &p = main();
+    return p.sink == SinkKind::Aggregate && p.distincts.count > 0 && p.sets.count == 1 &&
+           sets[p.sets.first].keys == (uint64_t(1) << p.result_keys) - 1;
+}
+
 Program parse_program(const void *bytes, size_t size) {
     ProgramHeader header;
     require(size >= sizeof(header), "truncated");

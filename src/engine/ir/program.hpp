@@ -38,6 +38,9 @@ struct Program {
     size_t result_keys() const;
     size_t result_aggregates() const { return main().aggregates.count + main().distincts.count; }
 
+    // Is the second grouping there for DISTINCT aggregates alone: one set, of all keys of the result?
+    bool counts_distinct() const;
+
     // The type of a column of the result's groups (ir::group_keys and the like); the column must exist.
     Type group_column_type(ir::Index step, ir::Index column) const;
     size_t group_columns(ir::Index step) const { return step == ir::group_keys ? result_keys() : result_aggregates(); }

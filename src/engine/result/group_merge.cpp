@@ -44,6 +44,16 @@ bool less(Type type, const AggregateState &a, const AggregateState &b) {
 
 } // namespace
 
+void add_distinct_values(AggregateState &into, const AggregateState &from) {
+    into.count += from.count;
+    int error = 0;
+    const int128 sum = sem::add(wide(into), wide(from), error);
+    if (error)
+        throw RowError("a sum overflows");
+    into.low = static_cast<uint64_t>(sum);
+    into.high = static_cast<int64_t>(sum >> 64);
+}
+
 StateCombiner::StateCombiner(const Program &program) {
     const Pipeline &main = program.main();
     for (Index a = 0; a < main.aggregates.count; ++a) {

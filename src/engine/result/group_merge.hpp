@@ -25,6 +25,9 @@ class StateCombiner {
     std::vector<Aggregate> aggregates_;
 };
 
+// Adds the number and the sum of a group's different values to others (ir::Distinct). Throws RowError where the sum overflows.
+void add_distinct_values(ir::AggregateState &into, const ir::AggregateState &from);
+
 class GroupMerger {
   public:
     // The groups count in `memory`; `cancel` is looked at while they are added. Both may be nullptr.

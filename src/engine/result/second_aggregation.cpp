@@ -24,10 +24,6 @@ using namespace ir;
 
 constexpr uint64_t bits_per_group = 64; // of the device, for finding out which values a result's group has had
 
-int128 wide(uint64_t low, int64_t high) {
-    return static_cast<int128>((static_cast<uint128>(static_cast<uint64_t>(high)) << 64) | low);
-}
-
 class SecondAggregation {
   public:
     SecondAggregation(const Program &program, const GroupTable &from, const WorkMemoryRef &memory,
@@ -285,7 +281,7 @@ class SecondAggregation {
                     AggregateState *const states = to.states(to.find(keys, nulls));
                     combiner_.combine(states, from);
                     for (Index d = 0; d < main_.distincts.count; ++d)
-                        combine(states[naggregates + d], from[naggregates + d]);
+                        add_distinct_values(states[naggregates + d], from[naggregates + d]);
                 }
             }
         });
@@ -317,17 +313,7 @@ class SecondAggregation {
             one.low = value.low;
             one.high = value.high;
         }
-        combine(state, one);
-    }
-
-    static void combine(AggregateState &into, const AggregateState &from) {
-        into.count += from.count;
-        int error = 0;
-        const int128 sum = sem::add(wide(into.low, into.high), wide(from.low, from.high), error);
-        if (error)
-            throw RowError("a sum overflows");
-        into.low = static_cast<uint64_t>(sum);
-        into.high = static_cast<int64_t>(sum >> 64);
+        add_distinct_values(state, one);
     }
 
     const Program &program_;
