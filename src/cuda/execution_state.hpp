@@ -79,6 +79,15 @@ struct KeyPlan {
     uint64_t modulus = 1; // and comes back as number / factor % modulus
 };
 
+// The bits of one DISTINCT argument.
+struct ValueBits {
+    Distinct distinct;
+    Type type;
+    int64_t min = 0;
+    uint64_t values = 0; // between the bounds
+    uint64_t words = 0;  // of a group
+};
+
 // How a run finds its groups, and the kernel that does.
 struct GroupPlan {
     codegen::Request request;
@@ -86,6 +95,7 @@ struct GroupPlan {
     uint64_t extent = 1; // of group numbers
     size_t shared = 0;   // bytes of shared memory
     Kernel kernel;
+    std::vector<ValueBits> bits; // with GroupShape::values, of each DISTINCT aggregate; empty: that is no way for them
 };
 
 // A kernel that was begun before the pipeline's tables were there.
@@ -134,6 +144,12 @@ class CudaExecution : public Execution {
     }
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override { return groups_of(chunks, false); }
     GroupTable start_aggregate(const std::vector<ChunkView> &chunks) override { return groups_of(chunks, true); }
+    bool run_to_result(const std::vector<ChunkView> &chunks, GroupTable &groups) override {
+        keep_groups_ = complete_ = false;
+        bool done = false;
+        quietly([&] { done = aggregate_by_bits(chunks, groups); });
+        return done;
+    }
     uint64_t groups_dropped() const override { return groups_dropped_; }
     uint64_t groups_left() const override { return gathered_ ? gathered_->count - gathered_->next : 0; }
     GroupTable more_groups() override {
@@ -255,6 +271,7 @@ class CudaExecution : public Execution {
     bool plan_as_speculated(const SpeculativeKernel &speculative, const Input &input, GroupPlan &plan);
     bool plan_dense(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, codegen::GroupingKind best,
                     codegen::Request &request, std::vector<KeyPlan> &keys, uint64_t &extent);
+    void use_speculative(Index pipeline, const Input &input, GroupPlan &plan);
     void plan_sums(const Pipeline &pipeline, const Input &input, ValueRanges &ranges, codegen::GroupShape &group,
                    bool loops);
     void plan_block(codegen::Request &request, uint64_t extent, size_t &shared);
@@ -267,6 +284,12 @@ class CudaExecution : public Execution {
                                    const Input &input);
     GroupTable aggregate_by_hash(const GroupPlan &plan, const ModuleRef &module, std::vector<uint64_t> &words,
                                  const Input &input);
+
+    // values of DISTINCT aggregates as bits (distinct_bits.cpp)
+    bool plan_argument(const Distinct &distinct, ValueRanges &ranges, ValueBits &bits) const;
+    std::vector<ValueBits> plan_bits(const Input &input, ValueRanges &ranges, uint64_t extent) const;
+    bool aggregate_by_bits(const std::vector<ChunkView> &chunks, GroupTable &groups);
+    GroupTable with_values(GroupTable &&groups, const GroupPlan &plan, const uint64_t *counted) const;
 
     // their values (group_values.cpp)
     // The groups of a table, as records in device memory.

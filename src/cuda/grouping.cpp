@@ -213,11 +213,13 @@ void CudaExecution::put_keys(const Kernel &kernel, const codegen::GroupShape &gr
 }
 
 GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &input, GroupingKind best) {
-    const Pipeline &pipeline = program_.main();
+    Pipeline pipeline = program_.main();
     ValueRanges ranges = this->ranges(pipeline, input);
     GroupPlan plan;
     plan.request = std::move(request);
     codegen::GroupShape &group = plan.request.group;
+    if (group.values)
+        pipeline.keys.count = pipeline.result_keys;
     bool loops = false;
     for (const TableShape *shape : plan.request.tables)
         loops = loops || !shape->unique;
@@ -228,6 +230,8 @@ GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &inpu
         group.grouping = GroupingKind::Hash; // too large a table: by key then, in one word, as the numbers are
     if (group.grouping != GroupingKind::None)
         plan_block(plan.request, plan.extent, plan.shared);
+    if (group.values && group.grouping != GroupingKind::Hash && group.grouping != GroupingKind::Wide)
+        plan.bits = plan_bits(input, ranges, plan.extent);
     plan.kernel = generate(plan.request);
     return plan;
 }
@@ -237,10 +241,11 @@ GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &inpu
 // only where not too many rows come to them.
 bool CudaExecution::plan_as_speculated(const SpeculativeKernel &speculative, const Input &input, GroupPlan &plan) {
     codegen::Request request = plan.request;
-    request.group = codegen::GroupShape();
-    if (!adapt(request, speculative))
-        return false;
     const codegen::GroupShape &begun = speculative.request.group;
+    request.group = codegen::GroupShape();
+    request.group.values = begun.values;
+    if (begun.values != plan.request.group.values || !adapt(request, speculative))
+        return false;
     const bool hashed = begun.grouping == GroupingKind::Hash || begun.grouping == GroupingKind::Wide;
     GroupPlan other = plan_groups(std::move(request), input, hashed ? begun.grouping : GroupingKind::Dense);
     const codegen::GroupShape &wanted = plan.request.group;
@@ -263,18 +268,23 @@ bool CudaExecution::plan_as_speculated(const SpeculativeKernel &speculative, con
     return true;
 }
 
+void CudaExecution::use_speculative(Index index, const Input &input, GroupPlan &plan) {
+    const SpeculativeKernel *speculative = in_the_making(index, plan.kernel.source);
+    if (speculative == nullptr)
+        return;
+    GroupPlan other = plan;
+    if (plan_as_speculated(*speculative, input, other) && widen(index, *speculative)) {
+        missed_.push_back(plan.kernel.source);
+        plan = std::move(other);
+    }
+}
+
 GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
     groups_dropped_ = 0;
     const Index index = static_cast<Index>(program_.pipelines.size() - 1);
     const Input input = describe(program_.main(), chunks);
     GroupPlan plan = plan_groups(request(index, input), input);
-    if (const SpeculativeKernel *speculative = in_the_making(index, plan.kernel.source)) {
-        GroupPlan other = plan;
-        if (plan_as_speculated(*speculative, input, other) && widen(index, *speculative)) {
-            missed_.push_back(plan.kernel.source);
-            plan = std::move(other);
-        }
-    }
+    use_speculative(index, input, plan);
     const GroupingKind grouping = plan.request.group.grouping;
     const bool hashed = grouping == GroupingKind::Hash || grouping == GroupingKind::Wide;
     stats_.grouping = grouping == GroupingKind::None ? "none" : hashed ? "hash" : "dense";
@@ -291,7 +301,7 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
 // The table has an entry for every number.
 GroupTable CudaExecution::aggregate_by_number(const GroupPlan &plan, const ModuleRef &module,
                                               std::vector<uint64_t> &words, const Input &input) {
-    const auto &[r, keys, extent, shared, kernel] = plan;
+    const auto &[r, keys, extent, shared, kernel, bits] = plan;
     const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
     // A small table stands beside the status and comes with it, of a larger one its groups, if they are few: one wait for a
     // hot query.

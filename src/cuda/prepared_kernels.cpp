@@ -67,7 +67,7 @@ std::string PreparedKernels::key(const std::string &program, const codegen::Requ
         put(key, payload_nullable);
     }
     put(key, probe_order);
-    const auto &[grouping, threads, cells, copies, side_by_side, combine, count_only, sums] = group;
+    const auto &[grouping, threads, cells, copies, side_by_side, combine, count_only, values, sums] = group;
     put(key, grouping);
     put(key, threads);
     put(key, cells);
@@ -75,6 +75,7 @@ std::string PreparedKernels::key(const std::string &program, const codegen::Requ
     put(key, side_by_side);
     put(key, combine);
     put(key, count_only);
+    put(key, values);
     put(key, sums);
     put(key, row_cache);
     return key;

@@ -80,7 +80,14 @@ void CudaExecution::compile_speculatively(Index index, const std::vector<ChunkVi
         if (!lookups_[i].table) // most answer NULL for NULL
             r.lookup_nullable[i] = true;
     if (pipeline.sink == SinkKind::Aggregate) {
-        GroupPlan plan = plan_groups(std::move(r), input);
+        GroupPlan plan;
+        if (program_.counts_distinct()) {
+            codegen::Request by_bits = r;
+            by_bits.group.values = true;
+            plan = plan_groups(std::move(by_bits), input);
+        }
+        if (plan.bits.empty())
+            plan = plan_groups(std::move(r), input);
         const GroupingKind grouping = plan.request.group.grouping;
         if ((grouping == GroupingKind::Hash || grouping == GroupingKind::Wide) &&
             input.rows >= state_->groups.counted_rows)

@@ -91,6 +91,15 @@ struct GatherArgument {
     GroupCondition conditions[max_group_conditions];
 };
 
+// How many bits each group has set, and the sum of their places.
+struct CountBitsArgument {
+    const uint64_t *bits;
+    uint64_t groups, words; // words of a group
+    uint64_t parts;         // a group's words are counted in so many parts
+    uint64_t *out;          // two words a group, zeroed
+    uint32_t adds, unused;  // 0: nobody asks for the sum
+};
+
 #ifdef __CUDACC__
 
 template <class T> __device__ __forceinline__ T value_at(const Column &column, uint64_t row) {
@@ -279,6 +288,32 @@ extern "C" __global__ void widen_entries(const WidenArgument a) {
             ((uint32_t *)a.to)[i] = (uint32_t)entry;
         else
             ((uint64_t *)a.to)[i] = entry;
+    }
+}
+
+// A warp takes a part of a group's words.
+extern "C" __global__ void count_bits(const CountBitsArgument a) {
+    const uint32_t lane = threadIdx.x & 31;
+    const uint64_t warps = (uint64_t)gridDim.x * blockDim.x / 32;
+    for (uint64_t i = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32; i < a.groups * a.parts; i += warps) {
+        const uint64_t group = i / a.parts, part = i % a.parts;
+        const uint64_t end = a.words * (part + 1) / a.parts;
+        unsigned long long count = 0, places = 0;
+        for (uint64_t w = a.words * part / a.parts + lane; w < end; w += 32) {
+            uint64_t word = a.bits[group * a.words + w];
+            const uint32_t bits = (uint32_t)__popcll((long long)word);
+            count += bits;
+            for (; a.adds && word; word &= word - 1)
+                places += w * 64 + (63 - (uint32_t)__clzll((long long)(word & (0 - word))));
+        }
+        for (int by = 16; by > 0; by /= 2) {
+            count += __shfl_down_sync(0xffffffffu, count, by);
+            places += __shfl_down_sync(0xffffffffu, places, by);
+        }
+        if (lane == 0 && count) {
+            atomicAdd((unsigned long long *)a.out + 2 * group, count);
+            atomicAdd((unsigned long long *)a.out + 2 * group + 1, places);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/result/group_merge.hpp"
+#include "engine/util/value_bits.hpp"
 
 namespace gpuscan::host {
 
@@ -11,8 +12,6 @@ using namespace ir;
 
 namespace {
 
-constexpr uint64_t bytes_per_row = 16; // of zeros, which cost a row less than its values do
-constexpr uint64_t always_bytes = uint64_t(1) << 20;
 constexpr uint64_t memory_part = 4; // of the work memory
 constexpr size_t counted_words = 16 * 1024;
 
@@ -59,7 +58,8 @@ std::unique_ptr<DistinctValues> DistinctValues::plan(const WorkContext &work, co
         bytes += bits / 8;
         result->arguments_.emplace_back(distinct, key, work.memory);
     }
-    if (bytes > std::max(always_bytes, rows * bytes_per_row) || bytes > work.memory->limit() / memory_part)
+    if (static_cast<double>(bytes) > host_bits.most(static_cast<double>(rows)) ||
+        bytes > work.memory->limit() / memory_part)
         return nullptr;
     const bool has_room = work.if_there_is_room(bytes, [&] {
         for (Argument &argument : result->arguments_)

@@ -132,6 +132,7 @@ inline unsigned __ballot_sync(unsigned mask, bool v) {
 inline int __ffs(int v) { return __builtin_ffs(v); }
 inline int __clzll(long long v) { return v ? __builtin_clzll(static_cast<unsigned long long>(v)) : 64; }
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
+inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
 template <class T> T __ldg(const T *p) { return *p; }
 template <class T> T __ldcs(const T *p) { return *p; }
 template <class To, class From> To emulated_bits(From v) {

@@ -15,6 +15,7 @@
 #include "cuda/cuda_device.hpp"
 #include "cuda/kernel_cache.hpp"
 #include "cuda_fixture.hpp"
+#include "distinct_cases.hpp"
 #include "engine/store/dictionary.hpp"
 #include "grouping_cases.hpp"
 #include "host/host_device.hpp"
@@ -435,6 +436,27 @@ TEST_F(CudaDeviceTest, WaysOfGrouping) {
         shared().device->tune_groups(tuning);
         run_grouping_cases(device(), cases);
     }
+}
+
+// By bits where a group has a number and values lie close together.
+TEST_F(CudaDeviceTest, DistinctValues) {
+    struct Restore {
+        ~Restore() { shared().device->tune_groups(GroupTuning()); }
+    } restore;
+    const auto is_far = [](Index column) { return column == 3 || column == 5 || column == 6; };
+    const auto by_bits = [&](const DistinctCase &c) {
+        return std::none_of(c.keys.begin(), c.keys.end(), is_far) &&
+               std::none_of(c.arguments.begin(), c.arguments.end(), is_far);
+    };
+    run_distinct_cases(device(), 5000, by_bits);
+    GroupTuning tuning;
+    tuning.block_bytes = 1024; // groups in device memory
+    tuning.large_bytes = 0;
+    shared().device->tune_groups(tuning);
+    run_distinct_cases(device(), 3000, by_bits);
+    tuning.bits = {0, 0};
+    shared().device->tune_groups(tuning);
+    run_distinct_cases(device(), 500, [](const DistinctCase &) { return false; });
 }
 
 TEST_F(CudaDeviceTest, FloatSums) { // infinities are values, overflow is an error

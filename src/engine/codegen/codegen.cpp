@@ -85,7 +85,7 @@ void Generator::plan_words() {
             kernel_.loops = true;
     }
     kernel_.sink = next;
-    kernel_.words = next + AggregateWords::key(pipeline_.keys.count);
+    kernel_.words = next + AggregateWords::bits(keys_.count, distinct_values().size());
     if (writes_rows())
         plan_rows();
     staged_.assign(pipeline_.joins.count, false);

@@ -69,7 +69,9 @@ struct GroupShape {
     bool side_by_side = false;        // a thread's four rows are in flight at once: most rows live
     bool combine = false;             // Dense: rows of one group in a warp are added up before they are stored
     bool count_only = false;          // Hash, Wide: only a sketch of how many groups there are
-    std::vector<SumKind> sums;        // one per aggregate of the pipeline (anything for those that are no sums)
+    bool values =
+        false; // None, Shared, Dense: groups of the result, by its keys alone; a bit for each group and DISTINCT value
+    std::vector<SumKind> sums; // one per aggregate of the pipeline (anything for those that are no sums)
 };
 
 // Where the parts of an aggregate stand in an entry of the group table, in 64-bit words. Word 0 counts the group's rows.
@@ -152,6 +154,9 @@ constexpr unsigned sketch_registers = 4096;
 struct AggregateWords {
     static constexpr unsigned table = 0, counter = 1, slots = 2, extent = 3, parts = 4, part = 5;
     static unsigned key(size_t i) { return 6 + 2 * static_cast<unsigned>(i); }
+    // With bits for DISTINCT values, four words per such aggregate: their address, the smallest value, how many there are between the
+    // bounds, bits of a group.
+    static unsigned bits(size_t nkeys, size_t i) { return key(nkeys) + 4 * static_cast<unsigned>(i); }
 };
 
 // Throws std::runtime_error where a pipeline uses something the device cannot do.

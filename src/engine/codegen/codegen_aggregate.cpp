@@ -37,8 +37,8 @@ void Generator::aggregate_plan() {
     kernel_.entry_words = next;
     unsigned words = 0;
     bool null = false;
-    for (Index i = 0; i < pipeline_.keys.count; ++i) {
-        const Index key = list(pipeline_.keys, i);
+    for (Index i = 0; i < keys_.count; ++i) {
+        const Index key = list(keys_, i);
         kernel_.key_nullable.push_back(nullable(key));
         null = null || nullable(key);
         words += program_.exprs[key].type == Type::I128 ? 2 : 1;
@@ -175,8 +175,8 @@ void Generator::update(Index i, Place place) {
 // The group's number, or the one word of its key, as `group`: the sum of the keys' parts.
 void Generator::group_number(const char *type) {
     string sum;
-    for (Index i = 0; i < pipeline_.keys.count; ++i) {
-        const ValueNames v = eval(list(pipeline_.keys, i));
+    for (Index i = 0; i < keys_.count; ++i) {
+        const ValueNames v = eval(list(keys_, i));
         const unsigned at = kernel_.sink + AggregateWords::key(i);
         const string f = fresh("f");
         line(string("const ") + type + " " + f + " = " + (v.n.empty() ? "" : v.n + " ? 0 : ") + "(" + type +
@@ -194,8 +194,8 @@ void Generator::find_group() {
         line("uint64_t key[" + to_string(words) + "];");
         unsigned at = 0;
         string nulls;
-        for (Index i = 0; i < pipeline_.keys.count; ++i) {
-            const Index expr = list(pipeline_.keys, i);
+        for (Index i = 0; i < keys_.count; ++i) {
+            const Index expr = list(keys_, i);
             const ValueNames v = eval(expr);
             const string null = v.n.empty() ? "" : v.n + " ? 0 : ";
             if (program_.exprs[expr].type == Type::I128) {
@@ -218,6 +218,34 @@ void Generator::find_group() {
         group_number("uint32_t");
         line("if (group >= (uint32_t)" + word(kernel_.sink + AggregateWords::extent) + ") flags |= status_bad_lookup;");
         open("else");
+    }
+}
+
+std::vector<Index> Generator::distinct_values() const {
+    std::vector<Index> values;
+    for (Index d = 0; request_.group.values && d < pipeline_.distincts.count; ++d)
+        values.push_back(list(pipeline_.keys, program_.distincts[pipeline_.distincts.first + d].key));
+    return values;
+}
+
+// Notes which values the row's group has had.
+void Generator::put_bits() {
+    const std::vector<Index> values = distinct_values();
+    for (size_t d = 0; d < values.size(); ++d) {
+        const unsigned at = kernel_.sink + AggregateWords::bits(keys_.count, d);
+        const ValueNames v = eval(values[d]);
+        const string place = fresh("place");
+        if (!v.n.empty())
+            open("if (!" + v.n + ")");
+        line("uint64_t " + place + " = (uint64_t)key_word(" + v.v + ") - " + word(at + 1) + ";");
+        line("if (" + place + " >= " + word(at + 2) + ") flags |= status_bad_lookup;");
+        open("else");
+        if (request_.group.grouping != GroupingKind::None)
+            line(place + " += (uint64_t)group * " + word(at + 3) + ";");
+        line("global_or((uint64_t *)" + word(at) + " + (" + place + " >> 6), 1ULL << (" + place + " & 63));");
+        close();
+        if (!v.n.empty())
+            close();
     }
 }
 
@@ -272,14 +300,16 @@ void Generator::row_with_peers() {
 void Generator::aggregate_sink() {
     const GroupingKind grouping = request_.group.grouping;
     std::vector<Index> keys, args;
-    for (Index i = 0; i < pipeline_.keys.count; ++i)
-        keys.push_back(list(pipeline_.keys, i));
+    for (Index i = 0; i < keys_.count; ++i)
+        keys.push_back(list(keys_, i));
     for (Index i = 0; i < pipeline_.aggregates.count; ++i)
         if (aggregate(i).arg != none)
             args.push_back(aggregate(i).arg);
     if (!row_mode_) {
         std::vector<Index> all = keys;
         all.insert(all.end(), args.begin(), args.end());
+        for (Index value : distinct_values())
+            all.push_back(value);
         load_columns(all);
     }
     const bool side_by_side = !row_mode_ && (grouping == GroupingKind::None || request_.group.side_by_side);
@@ -294,10 +324,12 @@ void Generator::aggregate_sink() {
             line("++rows;");
     }
     if (grouping == GroupingKind::None) {
+        put_bits();
         row_into(Place::Thread);
         return;
     }
     find_group();
+    put_bits();
     if (request_.group.count_only) {
         line("sketch_add<" + to_string(sketch_registers) + ">(sketch, hash);");
         return;

@@ -39,7 +39,8 @@ string bits_word(AggregateKind kind, const string &v);
 class Generator {
   public:
     explicit Generator(const Request &request)
-        : request_(request), program_(*request.program), pipeline_(program_.pipelines[request.pipeline]) {
+        : request_(request), program_(*request.program), pipeline_(program_.pipelines[request.pipeline]),
+          keys_(request.group.values ? Range{pipeline_.keys.first, pipeline_.result_keys} : pipeline_.keys) {
         kernel_.constants.assign(program_.constants.size(), 0);
         kernel_.lookups.assign(program_.lookups.size(), 0);
     }
@@ -133,6 +134,8 @@ class Generator {
     void aggregate_end();
     void group_number(const char *type);
     void find_group();
+    std::vector<Index> distinct_values() const;
+    void put_bits();
     string find_entry();
     void row_into(Place place);
     void row_with_peers();
@@ -154,6 +157,7 @@ class Generator {
     const Request &request_;
     const Program &program_;
     const Pipeline &pipeline_;
+    const Range keys_; // of groups
     Kernel kernel_;
     string out_;
     int depth_ = 0;
