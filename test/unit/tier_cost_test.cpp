@@ -373,6 +373,7 @@ TEST(TierCost, AccountsAddUp) {
         ledger.unmatched(1e5);
         ledger.aggregate(1e6, 1e5, 1e4, 2, 3);
         ledger.aggregate_again(10);
+        ledger.distinct_bits(1e3, 2, 1e4);
         ledger.fetch_rows(1e5, 3, 20, 100, 1e6);
         ledger.emit_rows(1e5, 3);
         ledger.sort(1e5, 3);
@@ -381,7 +382,7 @@ TEST(TierCost, AccountsAddUp) {
         EXPECT_NEAR(total_ns(breakdown, price) / ledger.ns(), 1, 1e-9);
         // All groups are made, those that are left are shown.
         EXPECT_NEAR(amount(breakdown, Stage::Group, Count::RowStep),
-                    1e6 * (group_steps + 3) + 1e5 * merge_steps * machine.threads, 1e-3);
+                    1e6 * (group_steps + 3) + 1e5 * merge_steps * machine.threads + 2e3 * bit_steps, 1e-3);
         EXPECT_NEAR(amount(breakdown, Stage::Emit, Count::BackendRow), 1e5 + group_rows * 1e4, 1e-3);
         // What does not fit into what is kept goes through a file: a million bytes of two.
         EXPECT_NEAR(amount(breakdown, Stage::Fetch, Count::StorageSeqWrite), 1e6 / 8192, 1e-6);

@@ -3,7 +3,7 @@
 //   feed   = max(feeding processes: pages (storage + found, and of a team more) + pages by row, link: bytes of pages, decoding: pages + values)
 //   scan   = rows * (columns * (a look + bytes) + conditions)
 //   build  = rows * (row + a random write of the table); probe = rows * (row + a random read of it), or every pair
-//   group  = rows * (a random write of the groups, if there are keys, + states) + groups merged, and aggregated again
+//   group  = rows * (a random write of the groups, if there are keys, + states) + groups merged, and aggregated again (or bits of DISTINCT values)
 //   texts  = texts numbered (of what is brought), evaluated natively or by PostgreSQL, read back
 //   sort   = rows * (log2 rows + columns) values, by all cores
 //   fetch  = bytes, through a file beyond what is kept; emit = rows and values, or groups
@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+
+#include "engine/util/value_bits.hpp"
 
 namespace gpuscan::tier {
 
@@ -262,6 +264,17 @@ void Ledger::aggregate(double rows, double groups, double delivered, int keys, i
 }
 
 void Ledger::aggregate_again(double groups) { add(Stage::Group, Count::BackendRow, group_again_rows * groups); }
+
+bool Ledger::makes_bits(double rows, double bytes) const {
+    return bytes <= (machine_.gpu ? gpu_bits : host_bits).most(rows);
+}
+
+void Ledger::distinct_bits(double rows, int arguments, double bytes) {
+    add(Stage::Group, Count::RowStep, bit_steps * rows * arguments);
+    random(Stage::Group, true, rows * arguments, bytes);
+    sequential(Stage::Group, true, bytes);
+    sequential(Stage::Group, false, bytes);
+}
 
 void Ledger::fetch_rows(double rows, double columns, double row_bytes, double entries, double kept_bytes) {
     const double bytes = rows * row_bytes;

@@ -15,6 +15,7 @@
 #include "pg/catalog/unique_keys.h"
 #include "pg/cost/cached_join_tables.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/distinct_bits.h"
 #include "pg/cost/estimate.h"
 #include "pg/cost/group_count.h"
 #include "pg/cost/outer_values.h"
@@ -422,19 +423,16 @@ double groups_emitted_ns(const Path *path) {
     return tier::stage_ns(*reinterpret_cast<const GpuScanPath *>(path)->breakdown, *device_prices(), tier::Stage::Emit);
 }
 
-// Groups that are grouped once more; 0 where the device's groups are the result's.
-static double groups_again(PlannerInfo *root, const FragmentSpec *spec, double rows) {
-    List *keys = NIL;
+// The arguments of DISTINCT aggregates, each once (of Expr *).
+static List *distinct_arguments(const FragmentSpec *spec) {
+    List *arguments = NIL;
     ListCell *cell;
     foreach (cell, spec->aggrefs) {
         const Aggref *aggref = static_cast<const Aggref *>(lfirst(cell));
         if (aggref->aggdistinct != NIL && aggref->args != NIL)
-            keys = list_append_unique(keys, static_cast<TargetEntry *>(linitial(aggref->args))->expr);
+            arguments = list_append_unique(arguments, static_cast<TargetEntry *>(linitial(aggref->args))->expr);
     }
-    if (keys == NIL && spec->sets == NIL)
-        return 0;
-    keys = list_concat_unique(keys, spec->keys);
-    return expected_groups(root, keys, rows) * std::max(list_length(spec->sets), 1);
+    return arguments;
 }
 
 // The candidate's relations with what the query makes of them, as far as it can be told; NULL: no device can. `results` is what
@@ -533,6 +531,25 @@ static GroupNumbers groups_of(PlannerInfo *root, const Candidate *candidate, con
             wanted_groups(spec, clamp_row_est(std::min(fallback->rows, all * passing_share(root, having))))};
 }
 
+// Of making them, from so many rows. For DISTINCT aggregates there are bits of the arguments' values, or groups by them, too.
+static void price_groups(PlannerInfo *root, const FragmentSpec *spec, const Fragment *trial, double rows,
+                         GroupNumbers groups, tier::Ledger *ledger) {
+    List *arguments = distinct_arguments(spec);
+    const double bits =
+        arguments != NIL && spec->sets == NIL ? distinct_bits(root, spec->keys, arguments, rows) : HUGE_VAL;
+    if (ledger->makes_bits(rows, bits)) {
+        ledger->aggregate(rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates);
+        ledger->distinct_bits(rows, list_length(arguments), bits);
+        return;
+    }
+    double finer = 0;
+    if (arguments != NIL || spec->sets != NIL)
+        finer = expected_groups(root, list_concat_unique(list_copy(arguments), spec->keys), rows);
+    ledger->aggregate(rows, std::max(groups.made, finer), groups.delivered, trial->nkeys + list_length(arguments),
+                      trial->naggregates);
+    ledger->aggregate_again(finer * std::max(list_length(spec->sets), 1));
+}
+
 // What groups cost, evaluated as `results`.
 static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const FragmentSpec *spec, const Fragment *trial,
                         const TextWork *texts, const CpuBaseline *baseline, GroupNumbers groups,
@@ -541,8 +558,7 @@ static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Fra
     ledger.start(trial->nsources, trial->nlookups);
     ledger.texts(*texts);
     ledger.plan_cost(tier::Stage::Texts, texts->calls);
-    ledger.aggregate(candidate->rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates);
-    ledger.aggregate_again(groups_again(root, spec, candidate->rows));
+    price_groups(root, spec, trial, candidate->rows, groups, &ledger);
     ledger.plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple));
     if (spec->sorted)
         ledger.sort(groups.delivered, trial->nkeys + trial->naggregates);
