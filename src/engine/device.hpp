@@ -146,6 +146,7 @@ using BuiltTableRef = std::shared_ptr<BuiltTable>;
 
 // Behind the strategy of a grouping that run_to_result() did.
 constexpr const char *distinct_by_bits = ", DISTINCT by bits";
+constexpr const char *distinct_by_sets = ", DISTINCT by sets"; // some of them
 
 // What an execution did, for EXPLAIN and the statistics.
 struct ExecutionStats {

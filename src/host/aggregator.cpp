@@ -112,8 +112,8 @@ Grouping plan_grouping(const WorkContext &work, const Context &context, const st
 }
 
 Aggregator::Aggregator(const Context &context, const Grouping &grouping, const WorkContext &work,
-                       DistinctValues *distincts)
-    : context_(context), grouping_(grouping), work_(work), distincts_(distincts), rows_(work.memory),
+                       DistinctValues *distincts, unsigned worker)
+    : context_(context), grouping_(grouping), work_(work), distincts_(distincts), worker_(worker), rows_(work.memory),
       number_of_(work.memory), group_of_(work.memory), index_from_(grouping.index_from), group_words_(work.memory),
       slots_(work.memory) {
     const Program &p = context.program;
@@ -215,7 +215,7 @@ const uint32_t *Aggregator::number_dense(const Batch &batch, Evaluator &evaluato
             throw DeviceError("group key outside of the bounds of its column");
     }
     if (distincts_ != nullptr)
-        distincts_->add(ids_.data(), batch, evaluator);
+        distincts_->add(worker_, ids_.data(), batch, evaluator);
     if (grouping_.sparse && group_of_.empty())
         number_few(batch.n);
     else if (grouping_.sparse)
@@ -384,7 +384,7 @@ void Aggregator::consume(const Batch &batch, Evaluator &evaluator) {
     else if (grouping_.form == Grouping::Form::Hash)
         ids = number_hash(batch, evaluator);
     else if (distincts_ != nullptr)
-        distincts_->add(zero_ids, batch, evaluator);
+        distincts_->add(worker_, zero_ids, batch, evaluator);
     if (ids == nullptr)
         rows_[0] += n;
     else

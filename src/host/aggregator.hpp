@@ -57,9 +57,9 @@ class DistinctValues;
 
 class Aggregator {
   public:
-    // `distincts`: hears of all rows by the numbers of their groups; nullptr: nobody wants to.
+    // `distincts`: hears of all rows by the numbers of their groups, from this worker; nullptr: nobody wants to.
     Aggregator(const Context &context, const Grouping &grouping, const WorkContext &work,
-               DistinctValues *distincts = nullptr);
+               DistinctValues *distincts = nullptr, unsigned worker = 0);
     void consume(const Batch &batch, Evaluator &evaluator);
 
     void end(); // nothing more will be consumed
@@ -111,6 +111,7 @@ class Aggregator {
     const Grouping &grouping_;
     const WorkContext &work_;
     DistinctValues *const distincts_;
+    const unsigned worker_;
     const Kernels &k_ = kernels();
     uint32_t groups_ = 0;
     size_t capacity_ = 0;

@@ -264,7 +264,7 @@ bool HostExecution::run_to_result(const std::vector<ChunkView> &chunks, GroupTab
     const std::unique_ptr<DistinctValues> distincts = DistinctValues::plan(work_, context_, chunks, grouping);
     if (!distincts)
         return false;
-    stats_.grouping = std::string(grouping.name()) + distinct_by_bits;
+    stats_.grouping = std::string(grouping.name()) + (distincts->by_bits() ? distinct_by_bits : distinct_by_sets);
     groups = aggregate(chunks, grouping, distincts.get());
     Stopwatch watch(stats_.kernel_us);
     groups = distincts->with_states(std::move(groups));
@@ -275,7 +275,7 @@ GroupTable HostExecution::aggregate(const std::vector<ChunkView> &chunks, const 
                                     DistinctValues *distincts) {
     std::vector<std::unique_ptr<Aggregator>> aggregators(work_.pool.workers());
     stats_.rows_out += run(main_pipeline(), chunks, [&](unsigned worker) {
-        aggregators[worker] = std::make_unique<Aggregator>(context_, grouping, work_, distincts);
+        aggregators[worker] = std::make_unique<Aggregator>(context_, grouping, work_, distincts, worker);
         return
             [&, worker](const Batch &batch, Evaluator &evaluator) { aggregators[worker]->consume(batch, evaluator); };
     });
