@@ -1,8 +1,9 @@
 // Grouping the groups of a device once more, for what one pass over the rows cannot say.
 //
-//   DISTINCT      the device groups by the keys and by the aggregate's argument, so that every value comes once in a group (or
-//                 a few times, if there are several such arguments); here the argument leaves the key, its values are
-//                 counted and added, and the states of the other aggregates are combined, as those of several passes are
+//   DISTINCT      where neither bits nor sets tell the values (Execution::run_to_result), the device groups by the keys and by
+//                 the aggregate's argument, so that every value comes once in a group (or a few times, if there are several
+//                 such arguments); here the argument leaves the key, its values are counted and added, and the states of the
+//                 other aggregates are combined, as those of several passes are
 //   grouping sets the device groups by the keys of all sets; here each set combines the groups that differ in other keys
 //                 only (Gray et al., "Data Cube: A Relational Aggregation Operator Generalizing Group-By, Cross-Tab, and
 //                 Sub-Totals", section 5: distributive and algebraic aggregates are computed from the finest groups)
