@@ -78,22 +78,33 @@ void PipelineRunner::check_cancel() const {
         throw Cancelled();
 }
 
+static void clear_bits(uint64_t *mask, uint32_t first, uint32_t end) {
+    while (first < end) {
+        const uint32_t n = std::min(64 - first % 64, end - first);
+        mask[first / 64] &= ~(n == 64 ? ~uint64_t(0) : ((uint64_t(1) << n) - 1) << first % 64);
+        first += n;
+    }
+}
+
 // The mask of the rows [begin, end), at most a batch; false: all take part.
 static bool take_mask(const ChunkView &chunk, uint32_t begin, uint32_t end, uint64_t *mask) {
     const size_t words = (end - begin + 63) / 64;
+    uint64_t lacking = 0;
     if (chunk.row_mask != nullptr)
-        memcpy(mask, chunk.row_mask + begin / 64, words * sizeof *mask);
+        for (size_t i = 0; i < words; ++i) {
+            mask[i] = chunk.row_mask[begin / 64 + i];
+            lacking |= ~mask[i];
+        }
     if (chunk.without == nullptr)
-        return chunk.row_mask != nullptr;
+        return lacking != 0;
     auto range = chunk.without_from(begin);
     const uint32_t first = chunk.first_row + begin, last = chunk.first_row + end; // in the chunk
     if (range == chunk.without->end() || range->first >= last)
-        return chunk.row_mask != nullptr;
+        return lacking != 0;
     if (chunk.row_mask == nullptr)
         std::fill_n(mask, words, ~uint64_t(0));
     for (; range != chunk.without->end() && range->first < last; ++range)
-        for (uint32_t row = std::max(range->first, first); row < std::min(range->end, last); ++row)
-            mask[(row - first) / 64] &= ~(uint64_t(1) << ((row - first) % 64));
+        clear_bits(mask, std::max(range->first, first) - first, std::min(range->end, last) - first);
     return true;
 }
 

@@ -358,8 +358,8 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
     }
     const uint64_t expressions = lacking_expressions(build->is_private ? nullptr : base.get(), todo);
     build->builder = std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
-                                                    build->is_private ? nullptr : base, todo, request.npages,
-                                                    std::move(columns), shared_->columns.size());
+                                                    build->is_private ? nullptr : base, todo, std::move(columns),
+                                                    shared_->columns.size());
     build_ = std::move(build);
     if (!joined_)
         shared_->offer(build_);

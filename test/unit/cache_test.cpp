@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "engine/store/admission_credits.hpp"
 #include "engine/store/cache.hpp"
@@ -144,8 +145,8 @@ class CacheTest : public ::testing::Test {
             for (const ColumnRef &c : cache.whole_columns(relation, *now.version, q.columns))
                 columns.push_back({c->id, &c->layout, c->dictionary.get()});
         ChunkBuilder builder(
-            *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, table.npages(),
-            columns, nwanted);
+            *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, columns,
+            nwanted);
         statuses.clear();
         std::vector<WindowPage> window;
         auto decode = [&] {
@@ -197,6 +198,15 @@ class CacheTest : public ::testing::Test {
         EXPECT_EQ(out.size(), rows.participating);
         std::sort(out.begin(), out.end());
         return out;
+    }
+
+    // The rows of the pages, by a look at each of them.
+    static RowsRef covered_rows_of_pages(ChunkVersion version, const PageBits &pages) {
+        version.known_rows = nullptr;
+        auto rows = std::make_shared<ChunkRows>(*covered_rows(version, pages));
+        if (!rows->mask && rows->nrows < version.nrows)
+            rows->mask = std::make_shared<const std::vector<uint64_t>>((rows->nrows + 63) / 64, ~uint64_t(0));
+        return rows;
     }
 
     // Whatever is decoded of the column lies within its bounds and those of its zones.
@@ -552,6 +562,59 @@ TEST_F(CacheTest, GarbageIsCompacted) {
 }
 
 // Some pages lack one column and others two: they are decoded one set after the other, not in the order of their rows.
+// A page that changes costs no mask: versions share one, and have ranges of rows without which they are read.
+TEST_F(CacheTest, VersionsShareTheirMask) {
+    constexpr uint32_t npages = 6000;
+    Table table(npages, 2);
+    const ColumnRef a = column(1);
+    build(table, question(table, 77, {a}));
+    uint64_t lsn = 9000;
+    std::set<const void *> masks_seen;
+    std::vector<int32_t> expected;
+    for (uint32_t page = 0; page < npages; ++page)
+        for (int32_t row : {0, 1})
+            expected.push_back(static_cast<int32_t>(page) * 100 + row);
+    for (uint32_t version = 0; version < 5; ++version) {
+        const ChunkRef old = cache.chunk(relation, 0).version;
+        for (uint32_t page = 2 * version; page < npages; page += 20)
+            table.write(page, static_cast<int32_t>(page) * 100, 2, ++lsn);
+        EXPECT_EQ(build(table, question(table, 77 + lsn, {a}, true)), 300u);
+        const ChunkVersion &now = *cache.chunk(relation, 0).version;
+        EXPECT_EQ(values(all_pages(npages), a), expected);
+        EXPECT_EQ(full_mask(*now.known_rows), full_mask(*covered_rows_of_pages(now, all_pages(npages))));
+        EXPECT_EQ(full_mask(*old->known_rows), full_mask(*covered_rows_of_pages(*old, all_pages(npages))));
+        masks_seen.insert(now.known_rows->mask.get());
+    }
+    EXPECT_EQ(masks_seen.size(), 2u); // none, and one when there were too many ranges
+}
+
+// Rows at the end that nobody has, and then others behind them in the same word of a mask.
+TEST_F(CacheTest, RowsOfDroppedPagesStayOut) {
+    for (const uint32_t changed : {0u, 5u}) { // the version before has no mask, or has one
+        Table table(20, 3);
+        const ColumnRef a = column(1);
+        const RelationRef before = std::exchange(relation, cache.relation({1663, 5, 20000 + changed}, "base/5/2"));
+        const ColumnRef own = column(1);
+        ChunkQuestion q = question(table, 77, {own});
+        build(table, q, changed != 0 ? std::vector<uint32_t>{changed, 18, 19} : std::vector<uint32_t>{18, 19});
+        EXPECT_EQ(values(covered, own).size(), changed != 0 ? 51u : 54u);
+        for (uint64_t lsn = 9000; lsn < 9004; ++lsn) {
+            table.write(7, 7000, 2, lsn);
+            build(table, question(table, lsn, {own}, true), {static_cast<uint32_t>(lsn % 2 == 0 ? 19 : 18)});
+            std::vector<int32_t> expected;
+            covered.for_each([&](uint32_t page) {
+                for (int32_t row = 0; row < (page == 7 ? 2 : 3); ++row)
+                    expected.push_back((page == 7 ? 7000 : static_cast<int32_t>(page) * 100) + row);
+            });
+            std::sort(expected.begin(), expected.end());
+            EXPECT_EQ(values(covered, own), expected);
+            const ChunkVersion &now = *cache.chunk(relation, 0).version;
+            EXPECT_EQ(full_mask(*now.known_rows), full_mask(*covered_rows_of_pages(now, now.known_pages)));
+        }
+        relation = before;
+    }
+}
+
 TEST_F(CacheTest, ZonesBoundTheRowsOfEveryPage) {
     Table table(20);
     for (const bool first : {true, false}) {
@@ -708,7 +771,7 @@ TEST_F(CacheTest, DroppedBuildPublishesNothing) {
         const ChunkQuestion q = question(table, 78, {a}, true);
         Cache::Token token = cache.take_token(relation, 0);
         ChunkBuilder builder(
-            *device, [&](size_t n) { return cache.allocate(n, 0); }, before.version, ask(q), 10,
+            *device, [&](size_t n) { return cache.allocate(n, 0); }, before.version, ask(q),
             {{a->id, &a->layout, nullptr}}, 1);
         builder.decode({table.window_page(1)}, nullptr);
     }
@@ -948,8 +1011,7 @@ class ExpressionsTest : public CacheTest {
         const Cache::Snapshot now = cache.chunk(relation, chunk);
         ChunkBuilder builder(
             *device, [&](size_t n) { return cache.allocate(n, UINT64_MAX); }, now.version,
-            check_chunk(now.version.get(), now.proof.get(), q), table.npages(),
-            {{column->id, &column->layout, nullptr}}, 1);
+            check_chunk(now.version.get(), now.proof.get(), q), {{column->id, &column->layout, nullptr}}, 1);
         std::vector<WindowPage> window;
         for (uint32_t page = 0; page < table.npages(); ++page)
             window.push_back(table.window_page(page));

@@ -5,7 +5,8 @@
 
 namespace gpuscan {
 
-constexpr uint32_t few_pages = 1024; // as ranges; a mask costs as much as some thousands of them
+constexpr uint32_t few_pages = 1024;  // as ranges; a mask costs as much as some thousands of them
+constexpr uint32_t mask_headroom = 8; // a mask has one more word for so many
 
 // n, if these are pages 0..n-1; else 0.
 static uint32_t first_pages(const PageBits &pages) {
@@ -46,43 +47,67 @@ template <class F> static void each_word(const RowRange &range, F f) {
 
 static size_t words_of(const ChunkRows &rows) { return (size_t(rows.nrows) + 63) / 64; }
 
-// The rows of all known pages, from those of the version before. (Rows are never given away twice.)
+static uint32_t mask_rows(const ChunkRows &rows) { return static_cast<uint32_t>(rows.mask->size() * 64); }
+
+static void clear_ranges(std::vector<uint64_t> &mask, const std::vector<RowRange> &ranges) {
+    for (const RowRange &range : ranges)
+        each_word(range, [&](uint32_t word, uint64_t bits) { mask[word] &= ~bits; });
+}
+
+// Adds ranges, of which none overlaps another or those that are there.
+static void add_ranges(std::vector<RowRange> &to, const std::vector<RowRange> &ranges) {
+    to.insert(to.end(), ranges.begin(), ranges.end());
+    std::sort(to.begin(), to.end(), [](const RowRange &a, const RowRange &b) { return a.first < b.first; });
+    size_t kept = 0;
+    for (const RowRange &range : to)
+        if (kept > 0 && to[kept - 1].end == range.first)
+            to[kept - 1].end = range.end;
+        else
+            to[kept++] = range;
+    to.resize(kept);
+}
+
+// The rows of all known pages, from those of the version before: without those that went, since all that came behind its end are
+// there. (Rows are never given away twice.) When there are many ranges, or the mask ends, a new one is made, with room for later rows.
 static RowsRef changed_rows(const ChunkVersion &version) {
     auto rows = std::make_shared<ChunkRows>();
     rows->nrows = version.nrows;
     rows->participating = version.live_rows;
     if (version.garbage_rows() == 0)
         return rows;
+    const ChunkRows &base = *version.base_rows;
+    rows->without = base.without;
+    add_ranges(rows->without, version.lost);
+    rows->mask = base.mask;
+    if (rows->without.size() <= few_pages && (!rows->mask || mask_rows(*rows) >= rows->nrows))
+        return rows;
     std::vector<uint64_t> mask;
-    mask.reserve(words_of(*rows));
-    if (version.base_rows->mask)
-        mask = *version.base_rows->mask;
-    mask.resize(words_of(*rows));
-    auto set = [&](uint32_t word, uint64_t bits) { mask[word] |= bits; };
-    if (!version.base_rows->mask)
-        each_word({0, version.base_rows->nrows}, set);
-    for (const RowRange &range : version.gained)
-        each_word(range, set);
-    for (const RowRange &range : version.lost)
-        each_word(range, [&](uint32_t word, uint64_t bits) { mask[word] &= ~bits; });
+    mask.reserve(words_of(*rows) + words_of(*rows) / mask_headroom + 1);
+    if (base.mask)
+        mask = *base.mask;
+    mask.resize(mask.capacity(), ~uint64_t(0));
+    clear_ranges(mask, rows->without);
+    rows->without.clear();
     rows->mask = std::make_shared<const std::vector<uint64_t>>(std::move(mask));
     return rows;
 }
 
 void ChunkVersion::summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put) {
+    const RowMask before = base_rows ? base_rows->mask : nullptr;
     known_rows = nullptr; // or it would be taken for true
     known_rows = base_rows ? changed_rows(*this) : covered_rows(*this, known_pages);
     base_rows = nullptr;
-    gained = lost = {};
-    mask = known_rows->mask ? put(*known_rows->mask) : nullptr;
+    lost = {};
+    if (!known_rows->mask)
+        mask = nullptr;
+    else if (!mask || known_rows->mask != before)
+        mask = put(*known_rows->mask);
     whole_pages = first_pages(known_pages);
     columns.note_whole(known_pages, other_pages);
 }
 
 void ChunkVersion::place_page(uint32_t page, uint64_t lsn, uint16_t rows) {
-    pages[page] = {lsn, nrows, rows};
-    if (base_rows && rows > 0)
-        gained.push_back({nrows, nrows + rows});
+    pages.put(page, {lsn, nrows, rows});
     other_pages = true;
     known_pages.set(page);
     nrows += rows;
@@ -163,13 +188,16 @@ size_t mask_bytes(const ChunkRows &rows) {
 }
 
 std::vector<uint64_t> full_mask(const ChunkRows &rows) {
-    std::vector<uint64_t> mask;
-    if (rows.mask)
-        mask = *rows.mask;
-    else if (!rows.without.empty())
-        mask.assign(words_of(rows), ~uint64_t(0));
+    if (!rows.mask && rows.without.empty())
+        return {};
+    const size_t words = words_of(rows);
+    std::vector<uint64_t> mask = rows.mask ? std::vector<uint64_t>(rows.mask->begin(), rows.mask->begin() + words)
+                                           : std::vector<uint64_t>(words, ~uint64_t(0));
     for (const RowRange &range : rows.without)
-        each_word(range, [&](uint32_t word, uint64_t bits) { mask[word] &= ~bits; });
+        if (range.first < rows.nrows)
+            clear_ranges(mask, {{range.first, std::min(range.end, rows.nrows)}});
+    if (rows.nrows % 64 != 0)
+        mask.back() &= (uint64_t(1) << rows.nrows % 64) - 1;
     return mask;
 }
 
@@ -183,12 +211,7 @@ static RowsRef known_without(const ChunkVersion &version, const PageBits &pages)
         if (page.nrows > 0)
             ranges.push_back({page.row_start, page.row_start + page.nrows});
     });
-    std::sort(ranges.begin(), ranges.end(), [](const RowRange &a, const RowRange &b) { return a.first < b.first; });
-    for (const RowRange &range : ranges)
-        if (!rows->without.empty() && rows->without.back().end == range.first)
-            rows->without.back().end = range.end;
-        else
-            rows->without.push_back(range);
+    add_ranges(rows->without, ranges);
     return rows;
 }
 
@@ -219,6 +242,8 @@ RowsRef covered_rows(const ChunkVersion &version, const PageBits &covered) {
         each_word({page.row_start, page.row_start + page.nrows},
                   [&](uint32_t word, uint64_t bits) { mask[word] |= bits; });
     });
+    if (rows->nrows % 64 != 0)
+        mask.back() |= ~uint64_t(0) << rows->nrows % 64;
     rows->mask = std::make_shared<const std::vector<uint64_t>>(std::move(mask));
     return rows;
 }

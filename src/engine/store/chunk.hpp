@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/store/chunk_columns.hpp"
+#include "engine/store/page_blocks.hpp"
 
 namespace gpuscan {
 
@@ -37,34 +38,34 @@ struct CpuPages {
     PageBits pages;
 };
 
-// What a pipeline reads of a version. Most masks are those of all known pages, which the queries share; what a query does without
-// are a few ranges. So a page that changes costs nobody the copy of a mask.
+// What a pipeline reads of a version. Queries and versions share masks, and do without a few ranges: so a page that changes costs
+// nobody the copy of a mask. Bits behind the rows for which a mask was made are set: the rows that later versions give away.
 using RowMask = std::shared_ptr<const std::vector<uint64_t>>;
 struct ChunkRows {
     uint32_t nrows = 0;            // rows from the first on that must be looked at
     uint32_t participating = 0;    // rows of covered pages
-    RowMask mask;                  // nullptr: all nrows take part, but for ...
+    RowMask mask;                  // of nrows or more; nullptr: all nrows take part, but for ...
     std::vector<RowRange> without; // in order, none meets another
 };
 using RowsRef = std::shared_ptr<const ChunkRows>;
-// Mask and ranges in one, and its size; empty: all nrows take part.
+// Mask and ranges in one, with no bit behind nrows, and its size; empty: all nrows take part.
 size_t mask_bytes(const ChunkRows &rows);
 std::vector<uint64_t> full_mask(const ChunkRows &rows);
 
 struct ChunkVersion {
-    uint32_t nrows = 0;          // rows given away, garbage included
-    uint32_t live_rows = 0;      // of known pages
-    PageBits known_pages;        // those that have rows
-    std::vector<PageRows> pages; // by page; means something for known pages only
+    uint32_t nrows = 0;         // rows given away, garbage included
+    uint32_t live_rows = 0;     // of known pages
+    PageBits known_pages;       // those that have rows
+    PageBlocks<PageRows> pages; // means something for known pages only
     ChunkColumns columns;
     std::vector<CpuPages> cpu_pages;
     // By summarize(), and nothing while a builder works on the version: ...
     uint32_t whole_pages = 0; // pages 0..whole_pages-1 are known, and no others; 0: it is not so
     RowsRef known_rows;       // of all known pages
     BufferRef mask;           // their mask in device memory; nullptr: there is none
-    // Only while a builder works on it: the rows of the version that it is made of, and those that came and went.
+    // Only while a builder works on it: the rows of the version that it is made of, and those that went. (`mask` is still that one's.)
     RowsRef base_rows; // nullptr: the mask is made page by page
-    std::vector<RowRange> gained, lost;
+    std::vector<RowRange> lost;
     bool other_pages = true; // are known than in that one
 
     // Notes what a hot query wants to know without a look at every page. Before publication, after the last change.
@@ -75,7 +76,8 @@ struct ChunkVersion {
         other_pages = false;
         base_rows = std::move(known_rows);
         known_rows = nullptr;
-        mask = nullptr;
+        if (base_rows && base_rows->nrows < nrows) // the last rows are nobody's
+            lost.push_back({base_rows->nrows, nrows});
     }
     bool known(uint32_t page) const { return known_pages.test(page); }
     // Pages that are known and decoded in all of the columns.

@@ -23,7 +23,7 @@ constexpr size_t buffer_slack = 64;     // bytes behind the last row, for vector
 
 } // namespace
 
-ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
+ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer,
                            std::vector<BuildColumn> columns, size_t nwanted)
     : device_(device), allocate_(std::move(allocate)),
       work_(base ? std::make_shared<ChunkVersion>(*base) : std::make_shared<ChunkVersion>()),
@@ -32,10 +32,7 @@ ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, con
     for (size_t c = 0; c < nwanted; ++c)
         ids_.push_back(columns_[c].id);
     work_->forget_summary();
-    if (work_->pages.size() < npages)
-        work_->pages.resize(npages);
     fresh_.resize(columns_.size());
-    fresh_start_.resize(work_->pages.size());
     uint32_t garbage = work_->garbage_rows();
     if (work_->nrows > garbage_matters && garbage > work_->nrows / garbage_part)
         compact();
@@ -53,8 +50,10 @@ void ChunkBuilder::compact() {
     next->nrows = 0;
     next->base_rows = nullptr;
     for (uint32_t page : order) {
-        next->pages[page].row_start = next->nrows;
-        next->nrows += next->pages[page].nrows;
+        PageRows rows = next->pages[page];
+        rows.row_start = next->nrows;
+        next->pages.put(page, rows);
+        next->nrows += rows.nrows;
     }
     try {
         for (const ChunkColumns::Column &column : work_->columns) {
@@ -183,7 +182,7 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
     for (size_t i = 0; i < window.size(); ++i) {
         if (place(window[i]))
             placed.push_back(i);
-        fresh_start_[window[i].page] = fresh_rows_;
+        fresh_start_.put(window[i].page, fresh_rows_);
         fresh_rows_ += window[i].ntuples;
     }
     // Pages by the set of columns that they lack: one group in a first build, few in a repair.
@@ -425,7 +424,8 @@ bool ChunkBuilder::adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnDa
 void ChunkBuilder::finish_column(size_t column, const PageBits &pages) {
     Fresh &fresh = fresh_[column];
     const ColumnData *before = work_->columns.data(columns_[column].id);
-    const ColumnData data = before != nullptr ? *before : ColumnData();
+    const ColumnData nothing;
+    const ColumnData &data = before != nullptr ? *before : nothing;
     const std::vector<RowRun> runs = fresh_runs(pages);
     ColumnData next = data;
     next.type = columns_[column].layout->type;

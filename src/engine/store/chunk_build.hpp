@@ -72,9 +72,8 @@ class ChunkBuilder {
   public:
     using Allocate = std::function<BufferRef(size_t bytes)>;
 
-    // `base` may be nullptr; `answer` is check_chunk()'s for it. npages: pages that the chunk has. The first `nwanted` columns are
-    // wanted, the others are companions.
-    ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
+    // `base` may be nullptr; `answer` is check_chunk()'s for it. The first `nwanted` columns are wanted, the others are companions.
+    ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer,
                  std::vector<BuildColumn> columns, size_t nwanted);
 
     // Decodes a window; one status per page. Every page must be wanted(). Throws Undecodable, Cancelled, DeviceError.
@@ -134,10 +133,10 @@ class ChunkBuilder {
     Device &device_;
     Allocate allocate_;
     std::shared_ptr<ChunkVersion> work_;
-    std::vector<BuildColumn> columns_;  // the wanted ones, then companions
-    std::vector<uint32_t> ids_;         // of the wanted ones
-    std::vector<Fresh> fresh_;          // per column
-    std::vector<uint32_t> fresh_start_; // by page: its first fresh row
+    std::vector<BuildColumn> columns_; // the wanted ones, then companions
+    std::vector<uint32_t> ids_;        // of the wanted ones
+    std::vector<Fresh> fresh_;         // per column
+    PageBlocks<uint32_t> fresh_start_; // its first fresh row
     uint32_t fresh_rows_ = 0;
     uint32_t base_rows_ = 0; // of the version that is repaired
     PageBits missing_, verified_, usable_, seen_;
