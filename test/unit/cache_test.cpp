@@ -314,6 +314,29 @@ TEST_F(CacheTest, ChangedPagesAreDecodedForAllWholeColumns) {
     check_bounds(text);
 }
 
+// They are decoded together with the wanted columns, but what is wrong with them does not touch those.
+TEST_F(CacheTest, ToastedCompanionsAreLeftOut) {
+    Table table(50);
+    const ColumnRef a = column(1), b = column(2), text = column(3);
+    build(table, question(table, 77, {a, b, text}));
+    with_companions = true;
+    window_pages = 1;
+    table.write(7, 100000, 12, 9000);
+    table.write(9, 200000, 10, 9001, true);
+    table.write(11, 300000, 10, 9002);
+    EXPECT_EQ(build(table, question(table, 78, {a}, true)), 3u);
+    EXPECT_EQ(ask(question(table, 78, {a, b})).covered.count(), 49u); // the page's other companions have to wait
+    EXPECT_EQ(ask(question(table, 78, {a})).covered.count(), 50u);
+    EXPECT_EQ(ask(question(table, 78, {text})).covered.count(), 49u);
+    EXPECT_EQ(values(all_pages(50), a).back(), 300009);
+    check_bounds(a);
+    check_bounds(b);
+    check_bounds(text);
+    table.write(9, 400000, 10, 9003);
+    EXPECT_EQ(build(table, question(table, 79, {text}, true)), 1u);
+    EXPECT_EQ(ask(question(table, 79, {text})).covered.count(), 50u);
+}
+
 TEST_F(CacheTest, UnmovedPagesConfirmTheMap) {
     Table table(20);
     const ColumnRef a = column(1);

@@ -54,10 +54,13 @@ static void clear_ranges(std::vector<uint64_t> &mask, const std::vector<RowRange
         each_word(range, [&](uint32_t word, uint64_t bits) { mask[word] &= ~bits; });
 }
 
-// Adds ranges, of which none overlaps another or those that are there.
+// Adds ranges, of which none overlaps another or those that are there (which are in order).
 static void add_ranges(std::vector<RowRange> &to, const std::vector<RowRange> &ranges) {
+    const auto earlier = [](const RowRange &a, const RowRange &b) { return a.first < b.first; };
+    const auto there = static_cast<std::ptrdiff_t>(to.size());
     to.insert(to.end(), ranges.begin(), ranges.end());
-    std::sort(to.begin(), to.end(), [](const RowRange &a, const RowRange &b) { return a.first < b.first; });
+    std::sort(to.begin() + there, to.end(), earlier);
+    std::inplace_merge(to.begin(), to.begin() + there, to.end(), earlier);
     size_t kept = 0;
     for (const RowRange &range : to)
         if (kept > 0 && to[kept - 1].end == range.first)

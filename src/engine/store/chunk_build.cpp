@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "engine/store/dictionary.hpp"
 
@@ -209,8 +210,11 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
             work_->forget_page(page.page);
         return statuses;
     }
-    for (const auto &group : groups)
-        decode_group(window, group.second, group.first, statuses, cancel);
+    const bool all_new = placed.size() == window.size(); // (so there is one group)
+    const bool together = all_new && decode_with_companions(window, statuses, cancel);
+    if (!together)
+        for (const auto &group : groups)
+            decode_group(window, group.second, group.first, statuses, cancel);
     for (size_t i = 0; i < window.size(); ++i) {
         uint32_t page = window[i].page;
         if (statuses[i] == PageStatus::Broken) {
@@ -228,7 +232,8 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
     placed.erase(
         std::remove_if(placed.begin(), placed.end(), [&](size_t i) { return statuses[i] == PageStatus::Broken; }),
         placed.end());
-    decode_companions(window, placed, cancel);
+    if (!together)
+        decode_companions(window, placed, cancel);
     return statuses;
 }
 
@@ -312,16 +317,66 @@ void ChunkBuilder::decode_columns(const std::vector<WindowPage> &window, const s
     }
 }
 
+// The companions of which the next pages can be decoded, too; without the memory for them there are none any more.
+std::vector<size_t> ChunkBuilder::companions() {
+    std::vector<size_t> columns;
+    try {
+        for (size_t c = ids_.size(); c < columns_.size(); ++c) {
+            reserve(fresh_[c], columns_[c].layout->type);
+            columns.push_back(c);
+        }
+    } catch (const OutOfDeviceMemory &) {
+        forget_companions();
+        return {};
+    }
+    return columns;
+}
+
+void ChunkBuilder::forget_companions() {
+    columns_.resize(ids_.size());
+    fresh_.resize(ids_.size());
+}
+
+// Decodes all columns of a window of new pages at once. False: that cannot be, nothing has come of it, and wanted columns and
+// companions have to be decoded one after the other, since what is wrong with a companion must not touch the others.
+bool ChunkBuilder::decode_with_companions(const std::vector<WindowPage> &window, std::vector<PageStatus> &statuses,
+                                          const std::atomic<uint32_t> *cancel) {
+    const bool expressions =
+        std::any_of(columns_.begin(), columns_.end(), [](const BuildColumn &column) { return column.expression >= 0; });
+    if (window.empty() || expressions || apart_ || companions().empty())
+        return false;
+    std::vector<size_t> pages(window.size()), columns(columns_.size());
+    std::iota(pages.begin(), pages.end(), size_t(0));
+    std::iota(columns.begin(), columns.end(), size_t(0));
+    try {
+        const DecodeJob job = decode_job(window, pages, columns, -1);
+        DecodeResult result;
+        zero_all();
+        device_.decode(job, result, cancel);
+        apart_ = result.dictionary_full || result.pages.size() != pages.size() ||
+                 result.columns.size() != columns.size() ||
+                 std::any_of(result.pages.begin(), result.pages.end(),
+                             [](PageStatus status) { return status != PageStatus::Ok; });
+        if (apart_)
+            return false;
+        note_decoded(job, result, columns);
+    } catch (const OutOfDeviceMemory &) {
+        forget_companions();
+        return false;
+    }
+    for (const WindowPage &page : window)
+        for (Fresh &fresh : fresh_)
+            fresh.pages.set(page.page);
+    std::fill(statuses.begin(), statuses.end(), PageStatus::Ok);
+    return true;
+}
+
 void ChunkBuilder::decode_companions(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                                      const std::atomic<uint32_t> *cancel) {
-    std::vector<size_t> columns;
-    for (size_t c = ids_.size(); c < columns_.size(); ++c)
-        columns.push_back(c);
-    if (pages.empty() || columns.empty())
+    const std::vector<size_t> columns = pages.empty() ? std::vector<size_t>() : companions();
+    if (columns.empty())
         return;
     try {
-        for (size_t c : columns)
-            reserve(fresh_[c], columns_[c].layout->type);
         const DecodeJob job = decode_job(window, pages, columns, -1);
         DecodeResult result;
         zero_all();
@@ -336,8 +391,7 @@ void ChunkBuilder::decode_companions(const std::vector<WindowPage> &window, cons
         }
     } catch (const OutOfDeviceMemory &) {
     }
-    columns_.resize(ids_.size());
-    fresh_.resize(ids_.size());
+    forget_companions();
 }
 
 void ChunkBuilder::note_cpu_page(uint32_t page) {

@@ -126,6 +126,10 @@ class ChunkBuilder {
     DecodeJob decode_job(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                          const std::vector<size_t> &columns, int expression) const;
     void note_decoded(const DecodeJob &job, const DecodeResult &result, const std::vector<size_t> &columns);
+    std::vector<size_t> companions();
+    void forget_companions();
+    bool decode_with_companions(const std::vector<WindowPage> &window, std::vector<PageStatus> &statuses,
+                                const std::atomic<uint32_t> *cancel);
     void decode_companions(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                            const std::atomic<uint32_t> *cancel);
     void note_cpu_page(uint32_t page);
@@ -148,6 +152,7 @@ class ChunkBuilder {
     uint64_t rows_to_move_ = 0;
     uint32_t decoded_ = 0;
     bool full_ = false;
+    bool apart_ = false; // companions are decoded by themselves
 };
 
 } // namespace gpuscan
