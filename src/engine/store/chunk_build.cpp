@@ -18,6 +18,8 @@ namespace {
 constexpr uint32_t garbage_part = 4;
 constexpr uint32_t garbage_matters = 4096;
 constexpr uint32_t row_headroom = 1024; // spare rows of a fresh buffer, for the next repairs
+constexpr uint32_t headroom_part = 32;  // ... and one row for so many
+constexpr uint32_t growing_part = 8;    // ... of a column that repairs have filled: they go on until it is compacted
 constexpr size_t max_cpu_sets = 8;      // sets of columns remembered as beyond the device
 constexpr uint64_t many_rows = 1 << 16; // that are moved
 constexpr size_t buffer_slack = 64;     // bytes behind the last row, for vector loads
@@ -62,7 +64,7 @@ void ChunkBuilder::compact() {
             ColumnData to = from;
             ZoneMap zones;
             const size_t width = to.frame.bytes(to.type);
-            to.capacity = next->nrows + next->nrows / 16 + row_headroom;
+            to.capacity = next->nrows + next->nrows / growing_part + row_headroom;
             if (width > 0)
                 to.values = zeroed(to.capacity * width + buffer_slack);
             if (from.nulls)
@@ -487,7 +489,8 @@ void ChunkBuilder::finish_column(size_t column, const PageBits &pages) {
     const bool had = data.have.any();
     if (!had || data.capacity < work_->nrows || !frame_holds(data.frame, next.stats)) {
         next.frame = frame_for(next.type, next.stats);
-        next.capacity = work_->nrows + work_->nrows / 32 + row_headroom;
+        const bool outgrown = had && data.capacity < work_->nrows;
+        next.capacity = work_->nrows + work_->nrows / (outgrown ? growing_part : headroom_part) + row_headroom;
         next.values = next.nulls = nullptr;
         try {
             if (!next.frame.is_whole() || !adopt(fresh, runs, next)) {
