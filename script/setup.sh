@@ -4,7 +4,7 @@
 #   build           compiler, PostgreSQL with its development files, pgTAP and pg_prove, libpq, CLI11, nlohmann-json, Eigen, GoogleTest
 #   ci              formatter and linters
 #   browser         Chromium, in which test/tap/explain_page.sh looks at a page
-#   deb             debhelper with PostgreSQL's parts, lintian, rpmlint, help2man, and mmdebstrap for a bare system to try the packages in
+#   deb             debhelper with PostgreSQL's parts, lintian, rpmlint and the rpm that it runs, help2man, and mmdebstrap for a bare system to try the packages in
 #   bench           gnuplot, for the figures of the benchmarks
 #   core            python3, which compares what PostgreSQL's own tests print, and the Perl module that its recovery tests need
 #   fuzz            clang with libFuzzer and the sanitizers' runtimes
@@ -36,7 +36,7 @@ for group in "${@:-build}"; do
         ci) packages+=(clang-format-14 cppcheck shellcheck git) ;;
         browser) packages+=(chromium) ;;
         core) packages+=(python3-minimal libipc-run-perl) ;;
-        deb) packages+=(debhelper dpkg-dev fakeroot help2man lintian mmdebstrap rpmlint postgresql-server-dev-all libpq-dev libcli11-dev nlohmann-json3-dev) ;;
+        deb) packages+=(debhelper dpkg-dev fakeroot help2man lintian mmdebstrap rpm rpmlint postgresql-server-dev-all libpq-dev libcli11-dev nlohmann-json3-dev) ;;
         bench) packages+=(gnuplot-nox) ;;
         fuzz) packages+=(clang libclang-rt-dev ccache make libgtest-dev nlohmann-json3-dev) ;;
         sqlsmith) packages+=(sqlsmith) ;;
