@@ -17,7 +17,7 @@ CREATE TABLE expressions (e text);
 INSERT INTO expressions VALUES ('to_char(t, ''YYYY-MM-DD HH24:MI'')'), ('to_char(z, ''YYYY-MM-DD HH24:MI TZ'')'), ('to_char(n, ''FM999G999D00'')'), ('to_char(d, ''TMMonth'')'), ('to_char(f, ''9D99EEEE'')'),
     ('a || b'), ('a || ''-'' || id'), ('concat(a, b, n, z, d)'), ('format(''%s/%s'', a, j)'), ('md5(a || id)'), ('substr(a || b, 2, 2)'), ('strpos(b, a)'), ('translate(b, a, ''xy'')'), ('left(big, 40) || right(big, 5)'),
     ('j ->> ''k'''), ('j #>> ''{l,1}'''), ('j @> ''{"k": 3}'''), ('j ? ''k'''), ('jsonb_typeof(j -> ''k'')'), ('jsonb_array_length(CASE WHEN jsonb_typeof(j -> ''l'') = ''array'' THEN j -> ''l'' END)'), ('jsonb_path_exists(j, ''$.l[*] ? (@ == "x")'')'),
-    ('x[1]'), ('x @> ARRAY[2]'), ('array_length(x, 1)'), ('array_to_string(x, '','')'), ('cardinality(x) > 1'), ('id = ANY (x)'),
+    ('x[1]'), ('x[1][2]'), ('x[id]'), ('x[NULLIF(id % 3, 1)]'), ('(x[2:])[1]'), ('x[:1]::text'), ('j[''l''][0]::text'), ('(regexp_match(a || b, ''([0-9])''))[1]'), ('x @> ARRAY[2]'), ('array_length(x, 1)'), ('array_to_string(x, '','')'), ('cardinality(x) > 1'), ('id = ANY (x)'),
     ('host(net)'), ('masklen(net)'), ('net << inet ''10.0.0.0/9'''), ('sin(f)'), ('atan2(f, n::float8)'), ('cbrt(f) + sinh(0)'), ('justify_hours(i)'), ('to_hex(id) || a'), ('z::text'), ('i::text'), ('length(big)'),
     ('CASE WHEN id % 2 = 0 THEN a || b ELSE b END'), ('COALESCE(j ->> ''none'', b)'), ('GREATEST(a, b, ''m'')'), ('octet_length(j::text)'), ('regexp_replace(a, ''[0-9]'', b)'), ('split_part(b || '','' || a, '','', 2)'), ('(j -> ''n'')::text::jsonb @> ''3''');
 

@@ -190,6 +190,12 @@ bool is_no_column(Node *node, void *context) {
         if (reinterpret_cast<NullTest *>(node)->argisrow)
             return true;
         break;
+    case T_SubscriptingRef: { // an element or a slice; its type's own code finds it
+        const SubscriptingRef *subscript = reinterpret_cast<SubscriptingRef *>(node);
+        if (subscript->refassgnexpr != nullptr || is_foreign_type(subscript->refcontainertype))
+            return true;
+        break;
+    }
     case T_Const:
     case T_RelabelType:
     case T_OpExpr:
