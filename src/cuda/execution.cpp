@@ -266,6 +266,7 @@ void CudaExecution::run_slices(const Kernel &kernel, ModuleRef module, std::vect
 
 void CudaExecution::check_status(bool may_be_full) {
     const uint32_t status = streams_->fetched().status;
+    table_full_ = table_full_ || (status & status_table_full);
     if (status & status_table_full && may_be_full)
         return; // what else it says is about rows that will be seen again
     if (status & status_row_error)

@@ -79,13 +79,17 @@ struct KeyPlan {
     uint64_t modulus = 1; // and comes back as number / factor % modulus
 };
 
-// The bits of one DISTINCT argument.
-struct ValueBits {
+// How the values of one DISTINCT argument are noted.
+struct NotedValues {
     Distinct distinct;
     Type type;
     int64_t min = 0;
     uint64_t values = 0; // between the bounds
-    uint64_t words = 0;  // of a group
+    codegen::ValuesBy by = codegen::ValuesBy::Bits;
+    uint64_t words = 0; // of a group's bits
+    uint64_t slots = 0; // of the set
+    uint64_t bytes = 0;
+    bool adds() const { return !distinct.counts_only && is_integer(type); }
 };
 
 // How a run finds its groups, and the kernel that does.
@@ -95,7 +99,8 @@ struct GroupPlan {
     uint64_t extent = 1; // of group numbers
     size_t shared = 0;   // bytes of shared memory
     Kernel kernel;
-    std::vector<ValueBits> bits; // with GroupShape::values, of each DISTINCT aggregate; empty: that is no way for them
+    std::vector<NotedValues>
+        noted; // with GroupShape::values, of each DISTINCT aggregate; empty: that is no way for them
 };
 
 // A kernel that was begun before the pipeline's tables were there.
@@ -147,7 +152,7 @@ class CudaExecution : public Execution {
     bool run_to_result(const std::vector<ChunkView> &chunks, GroupTable &groups) override {
         keep_groups_ = complete_ = false;
         bool done = false;
-        quietly([&] { done = aggregate_by_bits(chunks, groups); });
+        quietly([&] { done = aggregate_with_values(chunks, groups); });
         return done;
     }
     uint64_t groups_dropped() const override { return groups_dropped_; }
@@ -285,10 +290,12 @@ class CudaExecution : public Execution {
     GroupTable aggregate_by_hash(const GroupPlan &plan, const ModuleRef &module, std::vector<uint64_t> &words,
                                  const Input &input);
 
-    // values of DISTINCT aggregates as bits (distinct_bits.cpp)
-    bool plan_argument(const Distinct &distinct, ValueRanges &ranges, ValueBits &bits) const;
-    std::vector<ValueBits> plan_bits(const Input &input, ValueRanges &ranges, uint64_t extent) const;
-    bool aggregate_by_bits(const std::vector<ChunkView> &chunks, GroupTable &groups);
+    // values of DISTINCT aggregates (distinct_values.cpp)
+    bool plan_argument(const Distinct &distinct, ValueRanges &ranges, uint64_t extent, double rows,
+                       NotedValues &noted) const;
+    std::vector<NotedValues> plan_values(ValueRanges &ranges, uint64_t extent, double rows) const;
+    bool aggregate_with_values(const std::vector<ChunkView> &chunks, GroupTable &groups);
+    void count_values(const GroupPlan &plan, const std::vector<uint64_t> &words, CUdeviceptr counts);
     GroupTable with_values(GroupTable &&groups, const GroupPlan &plan, const uint64_t *counted) const;
 
     // their values (group_values.cpp)
@@ -348,6 +355,7 @@ class CudaExecution : public Execution {
     std::unique_ptr<Gathered> gathered_; // here
     bool complete_ = false;              // the groups of the run are those of the result: conditions over groups hold
     uint64_t groups_dropped_ = 0;        // by these
+    bool table_full_ = false;            // a kernel has said so since this was set
     ExecutionStats stats_;
 };
 

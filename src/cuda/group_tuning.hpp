@@ -22,7 +22,8 @@ struct GroupTuning {
     bool combine = false;             // add up the rows of one group in a warp first
     uint64_t dense_groups = 1u << 20; // tables with an entry per number may have so many, whatever the rows
     size_t dense_bytes = 512u << 20;  // and are never larger than this
-    BitsWorth bits = gpu_bits;        // for groups and DISTINCT values
+    BitsWorth bits = gpu_bits;        // for groups and DISTINCT values; beyond it they are sets
+    size_t noted_bytes = SIZE_MAX;    // of both, at most
     uint64_t counted_rows = 4u << 20; // from so many rows on groups are counted before they get a hash table
     uint64_t min_slots = 1u << 10;
     uint64_t kept_groups =

@@ -218,7 +218,7 @@ GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &inpu
     GroupPlan plan;
     plan.request = std::move(request);
     codegen::GroupShape &group = plan.request.group;
-    if (group.values)
+    if (!group.values.empty())
         pipeline.keys.count = pipeline.result_keys;
     bool loops = false;
     for (const TableShape *shape : plan.request.tables)
@@ -230,8 +230,10 @@ GroupPlan CudaExecution::plan_groups(codegen::Request request, const Input &inpu
         group.grouping = GroupingKind::Hash; // too large a table: by key then, in one word, as the numbers are
     if (group.grouping != GroupingKind::None)
         plan_block(plan.request, plan.extent, plan.shared);
-    if (group.values && group.grouping != GroupingKind::Hash && group.grouping != GroupingKind::Wide)
-        plan.bits = plan_bits(input, ranges, plan.extent);
+    if (!group.values.empty() && group.grouping != GroupingKind::Hash && group.grouping != GroupingKind::Wide)
+        plan.noted = plan_values(ranges, plan.extent, loops ? HUGE_VAL : static_cast<double>(input.rows));
+    for (size_t d = 0; d < plan.noted.size(); ++d)
+        group.values[d] = plan.noted[d].by;
     plan.kernel = generate(plan.request);
     return plan;
 }
@@ -244,7 +246,7 @@ bool CudaExecution::plan_as_speculated(const SpeculativeKernel &speculative, con
     const codegen::GroupShape &begun = speculative.request.group;
     request.group = codegen::GroupShape();
     request.group.values = begun.values;
-    if (begun.values != plan.request.group.values || !adapt(request, speculative))
+    if (begun.values.size() != plan.request.group.values.size() || !adapt(request, speculative))
         return false;
     const bool hashed = begun.grouping == GroupingKind::Hash || begun.grouping == GroupingKind::Wide;
     GroupPlan other = plan_groups(std::move(request), input, hashed ? begun.grouping : GroupingKind::Dense);
@@ -254,7 +256,9 @@ bool CudaExecution::plan_as_speculated(const SpeculativeKernel &speculative, con
                            (group.grouping == GroupingKind::Shared && begun.grouping == GroupingKind::Dense);
     const bool unsuited = wanted.grouping != begun.grouping &&
                           static_cast<double>(input.rows) * passing(program_.main()) > max_unsuited_rows;
-    if (!same_form || unsuited || (begun.grouping == GroupingKind::Shared && other.extent > speculative.extent))
+    const bool same_values = group.values == begun.values && other.noted.size() == begun.values.size();
+    if (!same_form || unsuited || !same_values ||
+        (begun.grouping == GroupingKind::Shared && other.extent > speculative.extent))
         return false;
     for (size_t i = 0; i < group.sums.size(); ++i)
         if (group.sums[i] != begun.sums[i] && group.sums[i] != SumKind::Narrow)
@@ -301,7 +305,7 @@ GroupTable CudaExecution::aggregate(const std::vector<ChunkView> &chunks) {
 // The table has an entry for every number.
 GroupTable CudaExecution::aggregate_by_number(const GroupPlan &plan, const ModuleRef &module,
                                               std::vector<uint64_t> &words, const Input &input) {
-    const auto &[r, keys, extent, shared, kernel, bits] = plan;
+    const auto &[r, keys, extent, shared, kernel, noted] = plan;
     const size_t bytes = extent * kernel.entry_words * sizeof(uint64_t);
     // A small table stands beside the status and comes with it, of a larger one its groups, if they are few: one wait for a
     // hot query.

@@ -82,11 +82,11 @@ void CudaExecution::compile_speculatively(Index index, const std::vector<ChunkVi
     if (pipeline.sink == SinkKind::Aggregate) {
         GroupPlan plan;
         if (program_.counts_distinct()) {
-            codegen::Request by_bits = r;
-            by_bits.group.values = true;
-            plan = plan_groups(std::move(by_bits), input);
+            codegen::Request with_values = r;
+            with_values.group.values.resize(pipeline.distincts.count);
+            plan = plan_groups(std::move(with_values), input);
         }
-        if (plan.bits.empty())
+        if (plan.noted.empty())
             plan = plan_groups(std::move(r), input);
         const GroupingKind grouping = plan.request.group.grouping;
         if ((grouping == GroupingKind::Hash || grouping == GroupingKind::Wide) &&

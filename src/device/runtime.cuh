@@ -576,6 +576,12 @@ __device__ __forceinline__ uint64_t *find_group(uint64_t *table, uint32_t stride
     return nullptr;
 }
 
+// Puts a number below 2^63 into a set.
+__device__ __forceinline__ void add_to_set(uint64_t *set, uint32_t slots, uint64_t number, uint32_t *status) {
+    uint32_t fresh = 0;
+    find_group(set, 1, slots, number | in_set, sem::hash64(number), fresh, status);
+}
+
 // The same for keys of several words. The first word of a slot is its state: 0 free, 1 being written, 2 ready. One atomic
 // per thread and a spin that only waits for a thread that has already won: it ends on GPUs whose threads advance
 // independently (sm_70 and later).

@@ -91,13 +91,21 @@ struct GatherArgument {
     GroupCondition conditions[max_group_conditions];
 };
 
-// How many bits each group has set, and the sum of their places.
+// How many values each group has had, and the sums of the low and the high halves of the places of these.
+constexpr uint32_t counted_words = 3; // a group's; they start as zeros
 struct CountBitsArgument {
     const uint64_t *bits;
     uint64_t groups, words; // words of a group
     uint64_t parts;         // a group's words are counted in so many parts
-    uint64_t *out;          // two words a group, zeroed
-    uint32_t adds, unused;  // 0: nobody asks for the sum
+    uint64_t *out;
+    uint32_t adds, unused; // 0: nobody asks for the sums
+};
+struct CountSetArgument {
+    const uint64_t *set;
+    uint64_t slots;
+    uint64_t values; // of a group
+    uint64_t *out;
+    uint32_t adds, unused;
 };
 
 #ifdef __CUDACC__
@@ -298,23 +306,58 @@ extern "C" __global__ void count_bits(const CountBitsArgument a) {
     for (uint64_t i = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32; i < a.groups * a.parts; i += warps) {
         const uint64_t group = i / a.parts, part = i % a.parts;
         const uint64_t end = a.words * (part + 1) / a.parts;
-        unsigned long long count = 0, places = 0;
+        unsigned long long count = 0, low = 0, high = 0;
         for (uint64_t w = a.words * part / a.parts + lane; w < end; w += 32) {
             uint64_t word = a.bits[group * a.words + w];
             const uint32_t bits = (uint32_t)__popcll((long long)word);
             count += bits;
+            high += bits * (w * 64 >> 32);
             for (; a.adds && word; word &= word - 1)
-                places += w * 64 + (63 - (uint32_t)__clzll((long long)(word & (0 - word))));
+                low += (uint32_t)(w * 64) + (63 - (uint32_t)__clzll((long long)(word & (0 - word))));
         }
         for (int by = 16; by > 0; by /= 2) {
             count += __shfl_down_sync(0xffffffffu, count, by);
-            places += __shfl_down_sync(0xffffffffu, places, by);
+            low += __shfl_down_sync(0xffffffffu, low, by);
+            high += __shfl_down_sync(0xffffffffu, high, by);
         }
         if (lane == 0 && count) {
-            atomicAdd((unsigned long long *)a.out + 2 * group, count);
-            atomicAdd((unsigned long long *)a.out + 2 * group + 1, places);
+            atomicAdd((unsigned long long *)a.out + counted_words * group, count);
+            atomicAdd((unsigned long long *)a.out + counted_words * group + 1, low);
+            atomicAdd((unsigned long long *)a.out + counted_words * group + 2, high);
         }
     }
+}
+
+// A thread adds up what it has of one group until it meets another.
+extern "C" __global__ void count_set(const CountSetArgument a) {
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    uint64_t group = 0;
+    unsigned long long count = 0, low = 0, high = 0;
+    const auto put = [&] {
+        unsigned long long *const out = (unsigned long long *)a.out + counted_words * group;
+        if (count)
+            atomicAdd(out, count);
+        if (low)
+            atomicAdd(out + 1, low);
+        if (high)
+            atomicAdd(out + 2, high);
+        count = low = high = 0;
+    };
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.slots; i += step) {
+        if (a.set[i] == 0)
+            continue;
+        const uint64_t number = a.set[i] & ~in_set, of = number / a.values, place = number % a.values;
+        if (of != group) {
+            put();
+            group = of;
+        }
+        ++count;
+        if (a.adds) {
+            low += (uint32_t)place;
+            high += place >> 32;
+        }
+    }
+    put();
 }
 
 extern "C" __global__ void gather_groups(const GatherArgument a) {

@@ -14,7 +14,6 @@ namespace {
 
 constexpr uint64_t memory_part = 4; // of the work memory
 constexpr size_t counted_words = 16 * 1024;
-constexpr uint32_t max_numbers = 64 * 1024; // with sets: each worker has states of all
 
 uint64_t load(const uint64_t &word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
 
@@ -58,7 +57,7 @@ std::unique_ptr<DistinctValues> DistinctValues::plan(const WorkContext &work, co
         const uint64_t bits = known ? uint64_t(grouping.domain) * key.stride : 0;
         // (The kernel that numbers groups numbers bits, too.)
         const bool fits = known && bits <= UINT32_MAX && bytes + static_cast<double>(bits / 8) <= most;
-        if (!fits && grouping.domain > max_numbers)
+        if (!fits && grouping.domain > host_bits.groups) // (each worker has states of all)
             return nullptr;
         bytes += fits ? static_cast<double>(bits / 8) : 0;
         has_bits.push_back(fits);

@@ -373,7 +373,7 @@ TEST(TierCost, AccountsAddUp) {
         ledger.unmatched(1e5);
         ledger.aggregate(1e6, 1e5, 1e4, 2, 3);
         ledger.aggregate_again(10);
-        ledger.distinct_bits(1e3, 2, 1e4);
+        ledger.distinct_values(1e3, 2, 1e4);
         ledger.fetch_rows(1e5, 3, 20, 100, 1e6);
         ledger.emit_rows(1e5, 3);
         ledger.sort(1e5, 3);

@@ -85,7 +85,7 @@ void Generator::plan_words() {
             kernel_.loops = true;
     }
     kernel_.sink = next;
-    kernel_.words = next + AggregateWords::bits(keys_.count, distinct_values().size());
+    kernel_.words = next + AggregateWords::values(keys_.count, distinct_values().size());
     if (writes_rows())
         plan_rows();
     staged_.assign(pipeline_.joins.count, false);

@@ -61,6 +61,9 @@ enum class SumKind : uint8_t {
     Double, // and beside it the number of values that were not finite: an infinite sum of finite values is an overflow
 };
 
+// How the values that a group has had are noted, for its DISTINCT aggregates: a bit for each group and value, or a set of pairs of both.
+enum class ValuesBy : uint8_t { Bits, Set };
+
 struct GroupShape {
     GroupingKind grouping = GroupingKind::None;
     unsigned threads = block_threads; // of a block, a multiple of block_threads
@@ -69,8 +72,8 @@ struct GroupShape {
     bool side_by_side = false;        // a thread's four rows are in flight at once: most rows live
     bool combine = false;             // Dense: rows of one group in a warp are added up before they are stored
     bool count_only = false;          // Hash, Wide: only a sketch of how many groups there are
-    bool values =
-        false; // None, Shared, Dense: groups of the result, by its keys alone; a bit for each group and DISTINCT value
+    std::vector<ValuesBy>
+        values;                // None, Shared, Dense: groups of the result, by its keys alone; per DISTINCT aggregate
     std::vector<SumKind> sums; // one per aggregate of the pipeline (anything for those that are no sums)
 };
 
@@ -154,9 +157,9 @@ constexpr unsigned sketch_registers = 4096;
 struct AggregateWords {
     static constexpr unsigned table = 0, counter = 1, slots = 2, extent = 3, parts = 4, part = 5;
     static unsigned key(size_t i) { return 6 + 2 * static_cast<unsigned>(i); }
-    // With bits for DISTINCT values, four words per such aggregate: their address, the smallest value, how many there are between the
-    // bounds, bits of a group.
-    static unsigned bits(size_t nkeys, size_t i) { return key(nkeys) + 4 * static_cast<unsigned>(i); }
+    // With GroupShape::values, four words per DISTINCT aggregate: the address of its bits or set, the smallest value, how many there are
+    // between the bounds, bits of a group or slots of the set.
+    static unsigned values(size_t nkeys, size_t i) { return key(nkeys) + 4 * static_cast<unsigned>(i); }
 };
 
 // Throws std::runtime_error where a pipeline uses something the device cannot do.

@@ -223,16 +223,18 @@ void Generator::find_group() {
 
 std::vector<Index> Generator::distinct_values() const {
     std::vector<Index> values;
-    for (Index d = 0; request_.group.values && d < pipeline_.distincts.count; ++d)
-        values.push_back(list(pipeline_.keys, program_.distincts[pipeline_.distincts.first + d].key));
+    for (size_t d = 0; d < request_.group.values.size(); ++d)
+        values.push_back(
+            list(pipeline_.keys, program_.distincts[pipeline_.distincts.first + static_cast<Index>(d)].key));
     return values;
 }
 
 // Notes which values the row's group has had.
-void Generator::put_bits() {
+void Generator::put_values() {
     const std::vector<Index> values = distinct_values();
     for (size_t d = 0; d < values.size(); ++d) {
-        const unsigned at = kernel_.sink + AggregateWords::bits(keys_.count, d);
+        const bool by_bits = request_.group.values[d] == ValuesBy::Bits;
+        const unsigned at = kernel_.sink + AggregateWords::values(keys_.count, d);
         const ValueNames v = eval(values[d]);
         const string place = fresh("place");
         if (!v.n.empty())
@@ -241,8 +243,11 @@ void Generator::put_bits() {
         line("if (" + place + " >= " + word(at + 2) + ") flags |= status_bad_lookup;");
         open("else");
         if (request_.group.grouping != GroupingKind::None)
-            line(place + " += (uint64_t)group * " + word(at + 3) + ";");
-        line("global_or((uint64_t *)" + word(at) + " + (" + place + " >> 6), 1ULL << (" + place + " & 63));");
+            line(place + " += (uint64_t)group * " + word(by_bits ? at + 3 : at + 2) + ";");
+        if (by_bits)
+            line("global_or((uint64_t *)" + word(at) + " + (" + place + " >> 6), 1ULL << (" + place + " & 63));");
+        else
+            line("add_to_set((uint64_t *)" + word(at) + ", (uint32_t)" + word(at + 3) + ", " + place + ", status);");
         close();
         if (!v.n.empty())
             close();
@@ -324,12 +329,12 @@ void Generator::aggregate_sink() {
             line("++rows;");
     }
     if (grouping == GroupingKind::None) {
-        put_bits();
+        put_values();
         row_into(Place::Thread);
         return;
     }
     find_group();
-    put_bits();
+    put_values();
     if (request_.group.count_only) {
         line("sketch_add<" + to_string(sketch_registers) + ">(sketch, hash);");
         return;

@@ -40,7 +40,7 @@ class Generator {
   public:
     explicit Generator(const Request &request)
         : request_(request), program_(*request.program), pipeline_(program_.pipelines[request.pipeline]),
-          keys_(request.group.values ? Range{pipeline_.keys.first, pipeline_.result_keys} : pipeline_.keys) {
+          keys_(request.group.values.empty() ? pipeline_.keys : Range{pipeline_.keys.first, pipeline_.result_keys}) {
         kernel_.constants.assign(program_.constants.size(), 0);
         kernel_.lookups.assign(program_.lookups.size(), 0);
     }
@@ -135,7 +135,7 @@ class Generator {
     void group_number(const char *type);
     void find_group();
     std::vector<Index> distinct_values() const;
-    void put_bits();
+    void put_values();
     string find_entry();
     void row_into(Place place);
     void row_with_peers();

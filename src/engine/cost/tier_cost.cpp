@@ -265,12 +265,17 @@ void Ledger::aggregate(double rows, double groups, double delivered, int keys, i
 
 void Ledger::aggregate_again(double groups) { add(Stage::Group, Count::BackendRow, group_again_rows * groups); }
 
-bool Ledger::makes_bits(double rows, double bytes) const {
-    return bytes <= (machine_.gpu ? gpu_bits : host_bits).most(rows);
+static const BitsWorth &bits_worth(const Machine &machine) { return machine.gpu ? gpu_bits : host_bits; }
+
+bool Ledger::notes_values(double rows, double numbers, double bits) const {
+    const BitsWorth &worth = bits_worth(machine_);
+    return bits <= worth.most(rows) || numbers <= worth.groups;
 }
 
-void Ledger::distinct_bits(double rows, int arguments, double bytes) {
-    add(Stage::Group, Count::RowStep, bit_steps * rows * arguments);
+void Ledger::distinct_values(double rows, int arguments, double bits) {
+    const bool by_bits = bits <= bits_worth(machine_).most(rows);
+    const double bytes = by_bits ? bits : rows * arguments * set_bytes;
+    add(Stage::Group, Count::RowStep, (by_bits ? bit_steps : set_steps) * rows * arguments);
     random(Stage::Group, true, rows * arguments, bytes);
     sequential(Stage::Group, true, bytes);
     sequential(Stage::Group, false, bytes);

@@ -157,10 +157,10 @@ class Ledger {
     void unmatched(double entries);
     void aggregate(double rows, double groups, double delivered, int keys, int states); // (of the groups, so many)
     void aggregate_again(double groups);
-    // A bit for each group and value of DISTINCT aggregates, instead of groups of their values that are aggregated again: does the device
-    // make so many bytes of them? And what they cost.
-    bool makes_bits(double rows, double bytes) const;
-    void distinct_bits(double rows, int arguments, double bytes);
+    // Does the device note the values that groups have had, for DISTINCT aggregates, instead of grouping by them, too? `numbers`: of groups.
+    // `bits`: bytes, of a bit for each group and value. And what that costs.
+    bool notes_values(double rows, double numbers, double bits) const;
+    void distinct_values(double rows, int arguments, double bits);
     // Rows that leave the device: before the first one is shown, and making tuples of them. Beyond `kept_bytes` they go through a file.
     void fetch_rows(double rows, double columns, double row_bytes, double entries, double kept_bytes);
     void emit_rows(double rows, double columns);

@@ -108,6 +108,7 @@ constexpr double value_read_steps = 0.1;               // value steps: a value o
 constexpr double pair_steps = 4;                       // ... a row with an entry, in a join without an equality
 constexpr double group_steps = 2;                      // row steps: a row's group is found
 constexpr double bit_steps = 2;                        // ... its value's bit is found, and set
+constexpr double set_steps = 12;                       // ... or its value is put into a set
 constexpr double merge_steps = 64;       // ... a group of each thread, or of each pass, becomes one with the others
 constexpr double page_by_row_rows = 180; // backend rows: the visibility of each row of a page
 constexpr double expression_row_rows =

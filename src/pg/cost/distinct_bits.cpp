@@ -55,14 +55,14 @@ double span_of(PlannerInfo *root, Expr *value, double rows) {
 
 } // namespace
 
-double distinct_bits(PlannerInfo *root, const List *keys, const List *arguments, double rows) {
+NotedValues noted_values(PlannerInfo *root, const List *keys, const List *arguments, double rows) {
     double groups = 1, bits = 0; // (with one value more, for NULL)
     ListCell *cell;
     foreach (cell, keys)
         groups *= span_of(root, static_cast<Expr *>(lfirst(cell)), rows) + 1;
     foreach (cell, arguments)
         bits += std::ceil((span_of(root, static_cast<Expr *>(lfirst(cell)), rows) + 1) / word_bits) * word_bits;
-    return groups * bits / 8;
+    return {groups, groups * bits / 8};
 }
 
 } // namespace gpuscan

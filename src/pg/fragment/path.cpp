@@ -531,16 +531,17 @@ static GroupNumbers groups_of(PlannerInfo *root, const Candidate *candidate, con
             wanted_groups(spec, clamp_row_est(std::min(fallback->rows, all * passing_share(root, having))))};
 }
 
-// Of making them, from so many rows. For DISTINCT aggregates there are bits of the arguments' values, or groups by them, too.
+// Of making them, from so many rows. For DISTINCT aggregates the arguments' values are noted, or there are groups by them, too.
 static void price_groups(PlannerInfo *root, const FragmentSpec *spec, const Fragment *trial, double rows,
                          GroupNumbers groups, tier::Ledger *ledger) {
     List *arguments = distinct_arguments(spec);
-    const double bits =
-        arguments != NIL && spec->sets == NIL ? distinct_bits(root, spec->keys, arguments, rows) : HUGE_VAL;
-    if (ledger->makes_bits(rows, bits)) {
-        ledger->aggregate(rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates);
-        ledger->distinct_bits(rows, list_length(arguments), bits);
-        return;
+    if (arguments != NIL && spec->sets == NIL) {
+        const NotedValues noted = noted_values(root, spec->keys, arguments, rows);
+        if (ledger->notes_values(rows, noted.numbers, noted.bits)) {
+            ledger->aggregate(rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates);
+            ledger->distinct_values(rows, list_length(arguments), noted.bits);
+            return;
+        }
     }
     double finer = 0;
     if (arguments != NIL || spec->sets != NIL)
