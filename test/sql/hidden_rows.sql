@@ -107,6 +107,9 @@ INSERT INTO tries (query) VALUES
     ('SELECT count(*) FROM (SELECT t, v FROM with_secret UNION ALL SELECT t, id FROM with_secret) u WHERE t LIKE ''%secret%'' AND v > 5000'),
     ('SELECT t FROM (SELECT t, v FROM with_secret UNION ALL SELECT t, v FROM barrier_with) u WHERE t LIKE ''%secret%'''),
     ('SELECT count(*) FROM probes p LEFT JOIN with_secret s ON s.v = p.x AND s.t LIKE ''%secret%'''),
+    ('SELECT t ~ ''is 42$'', sum(c) FROM (SELECT t, count(*) AS c FROM with_secret GROUP BY t) s GROUP BY 1'),
+    ('SELECT length(t), count(*) FROM (SELECT DISTINCT t, v FROM barrier_with) s WHERE t LIKE ''%secret%'' GROUP BY 1'),
+    ('SELECT c, count(*) FROM (SELECT v, count(*) AS c FROM with_secret GROUP BY v) s GROUP BY 1'),
     ('SELECT t FROM with_secret WHERE v > 5000 INTERSECT SELECT t FROM barrier_with WHERE t LIKE ''%secret%''');
 GRANT SELECT ON tries TO hidden_reader;
 SET ROLE hidden_reader;
@@ -157,6 +160,9 @@ SELECT advised(q), q FROM unnest(ARRAY['SELECT t, count(*) FROM few_x WHERE t LI
 SELECT part, why FROM gpuscan.advise('SELECT count(*) FROM with_secret WHERE t LIKE ''%secret%'' ') WHERE why ~ '123456789|secret is';
 -- Policies rule out chunks and zones as ever, and what is leakproof may.
 SELECT explained('SELECT count(*) FROM with_secret WHERE t LIKE ''%4%''', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') ~ 'RowsIn|Skipped|Pages|Values|DeviceWork' AS shows_figures;
+-- Groups stay on the device only without their texts, whose dictionary has those of hidden rows; the query around them shows no figures.
+SELECT k, p ~ 'groupsof' AS stage, p ~ 'RowsIn|Skipped|Pages|Values|DeviceWork' AS shows_figures
+FROM unnest('{t,v}'::text[]) k, explained(format('SELECT max(%s), count(*) FROM (SELECT %1$s, count(*) AS c FROM with_secret GROUP BY 1) s', k), 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') p;
 -- What a device stumbles over may be a hidden row's: neither EXPLAIN nor a message tells.
 SET client_min_messages = debug1;
 SELECT substring(explained('SELECT CASE WHEN id % 2 = 0 THEN interval ''1 mon'' ELSE interval ''30 days'' END, count(*) FROM with_secret GROUP BY 1', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') FROM 'Fallback:[^\n]*');

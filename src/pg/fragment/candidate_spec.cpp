@@ -58,13 +58,15 @@ static bool is_proven_empty(const PlannerInfo *root, RelOptInfo *rel) {
     return false;
 }
 
-static void describe_source(PlannerInfo *root, const CandidateSource *from, List **child_paths, FragmentSource *to) {
+static void describe_source(PlannerInfo *root, const CandidateSource *from, List **child_paths, FragmentSpec *spec,
+                            FragmentSource *to) {
     *to = *from;
     to->is_empty = from->is_relation && is_proven_empty(root, from->rel);
     if (!from->is_relation) {
         *child_paths = lappend(*child_paths, path_of_source(from->rel));
         to->child = list_length(*child_paths);
         to->stage_typmods = stage_typmods(from->rel);
+        spec->hides_counts = spec->hides_counts || stage_hides_counts(from->rel);
     }
 }
 
@@ -79,7 +81,7 @@ static void describe_build(PlannerInfo *root, const Candidate *joined, List **ch
     for (int i = first; i < self; ++i)
         if (spec->sources[i].join.into == 0)
             spec->sources[i].join.into = self;
-    describe_source(root, joined->inner->main, child_paths, &spec->sources[self]);
+    describe_source(root, joined->inner->main, child_paths, spec, &spec->sources[self]);
     spec->sources[self].join = *joined->join;
 }
 
@@ -94,7 +96,7 @@ FragmentSpec *candidate_spec(PlannerInfo *root, const Candidate *candidate, List
     FragmentSpec *spec = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
     spec->sources = static_cast<FragmentSource *>(palloc(sizeof(FragmentSource) * n));
     spec->hides_counts = hides_counts(root);
-    describe_source(root, candidate->main, child_paths, &spec->sources[0]);
+    describe_source(root, candidate->main, child_paths, spec, &spec->sources[0]);
     spec->nsources = 1;
     describe_joins(root, candidate, child_paths, spec);
     return spec;

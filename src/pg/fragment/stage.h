@@ -31,4 +31,7 @@ Path *path_of_source(const RelOptInfo *rel);
 // the relation is no stage. To be asked when PostgreSQL's paths for it are known.
 List *stage_typmods(const RelOptInfo *rel);
 
+// Does a stage's fragment hide how much it has read (hidden_rows.h)? The one around it runs it, and does so then, too.
+bool stage_hides_counts(const RelOptInfo *rel);
+
 } // namespace gpuscan
