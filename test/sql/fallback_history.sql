@@ -19,7 +19,13 @@ CREATE FUNCTION outcomes(query text, n int) RETURNS TABLE (times bigint, what te
     SELECT count(*), what FROM (SELECT i, what, i - row_number() OVER (PARTITION BY what ORDER BY i) AS island FROM each) islands GROUP BY island, what ORDER BY min(i)
 $$;
 SELECT * FROM outcomes('SELECT min(f) FROM t', 18);
--- another form; the same form with another constant; and with force
+-- another form; the same form with another constant; and with force. Another column is another form, in a subquery too
+ALTER TABLE t ADD g float8;
+UPDATE t SET g = f + 1;
+VACUUM (FREEZE, ANALYZE) t;
+SELECT * FROM outcomes('SELECT min(g) FROM t', 3);
+SELECT * FROM outcomes('SELECT sum(m) FROM (SELECT k, min(f) AS m FROM t GROUP BY k) s WHERE m < 3', 4);
+SELECT * FROM outcomes('SELECT sum(m) FROM (SELECT k, min(g) AS m FROM t GROUP BY k) s WHERE m < 3', 3);
 SELECT * FROM outcomes('SELECT max(f) FROM t', 3);
 SELECT * FROM outcomes('SELECT min(f) FROM t WHERE k < 5', 3);
 SELECT * FROM outcomes('SELECT min(f) FROM t WHERE k < 6', 2);

@@ -10,7 +10,7 @@
 
 namespace gpuscan {
 
-// `form`: the program without its constants, and its relations (FragmentRun).
+// `form`: see execution_form.h.
 // Shall the CPU plan answer this execution? It counts, then.
 bool is_resting(uint64 form);
 // A device was asked, and has answered or has not.

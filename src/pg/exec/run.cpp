@@ -10,6 +10,7 @@
 #include <cstdarg>
 
 #include "engine/store/chunk_build.hpp"
+#include "pg/exec/execution_form.h"
 #include "pg/exec/fallback_history.h"
 #include "pg/exec/groups.h"
 #include "pg/exec/rows.h"
@@ -154,26 +155,6 @@ bool open_fragment(FragmentRun *run) {
     return true;
 }
 
-// What is the same in all executions of one kind of query over the same relations.
-uint64 form_of(const FragmentRun *run) {
-    const Fragment *fragment = run->fragment;
-    const ProgramHeader *header = reinterpret_cast<const ProgramHeader *>(fragment->program);
-    const char *constants = reinterpret_cast<const char *>(fragment->program_constants);
-    const Size before = static_cast<Size>(constants - fragment->program);
-    const Size after = before + aligned(header->constants * sizeof(ir::Constant));
-    auto hash = [](uint64 seed, const void *bytes, Size size) {
-        return hash_bytes_extended(static_cast<const unsigned char *>(bytes), static_cast<int>(size), seed);
-    };
-    uint64 form = hash(MyDatabaseId, fragment->program, before);
-    form = hash(form, fragment->program + after, fragment->program_size - after);
-    for (int i = 0; i < fragment->nsources; ++i)
-        for (int k = 0; k < run->relations[i].count; ++k) {
-            const Oid relation = RelationGetRelid(run->relations[i].at[k].relation);
-            form = hash(form, &relation, sizeof relation);
-        }
-    return form != 0 ? form : 1;
-}
-
 bool feed(FragmentRun *run, int source) {
     if (run->fragment->sources[source].is_relation)
         return feed_relations(run, source);
@@ -280,10 +261,10 @@ bool prepare_run(FragmentRun *run) {
         return give_up(run, "gpuscan.device is none");
     const Fragment *fragment = run->fragment;
     run->fingerprints = fingerprints_of(run);
-    run->form = form_of(run);
+    run->form = execution_form(run);
     if (device_refuses_program(run->form))
         return give_up(run, "a query of this form has ended the device process before");
-    if (is_resting(run->form))
+    if (run->parent != nullptr && is_resting(run->form)) // (prewarm.cpp is no query)
         return give_up(run, "the last executions of this form fell back, so this one did not ask the device");
     run->copies = static_cast<DictionaryCopy **>(palloc0(sizeof(DictionaryCopy *) * (fragment->nsources + 1)));
     for (int i = 0; i < fragment->nsources; ++i)
@@ -317,7 +298,7 @@ bool run_fragment(FragmentRun *run) {
         device_disconnect(run->connection);
         run->connection = nullptr;
         count_scans(run, finished);
-        if (!run->lost)
+        if (!run->lost && run->parent != nullptr)
             note_outcome(run->form, finished);
     }
     MemoryContextSwitchTo(old);

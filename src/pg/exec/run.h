@@ -113,7 +113,7 @@ struct RowStore;
 struct FragmentRun {
     const Fragment *fragment;
     const uint64 *fingerprints; // of the builds, by join (fragment/build_fingerprints.h)
-    uint64 form;                // fingerprint of the program without its constants, and of its relations
+    uint64 form;                // see execution_form.h
     Snapshot snapshot;
     MemoryContext context;      // of this run and its results; reset by the next one
     ExprContext *econtext;      // for constants and lookups
