@@ -2,6 +2,7 @@
 #include "host/distinct_values.hpp"
 
 #include <algorithm>
+#include <random>
 
 #include "engine/result/group_merge.hpp"
 #include "engine/util/value_bits.hpp"
@@ -34,6 +35,14 @@ bool DistinctValues::plan_argument(const Context &context, const Distinct &disti
     key.stride = static_cast<uint32_t>((places + word_bits - 1) / word_bits * word_bits);
     return true;
 }
+
+static uint64_t draw_secret() {
+    static thread_local std::random_device random;
+    return uint64_t(random()) << 32 | random();
+}
+
+DistinctValues::DistinctValues(const WorkContext &work, const Grouping &grouping, size_t naggregates)
+    : work_(work), grouping_(grouping), naggregates_(naggregates), secret_(draw_secret()) {}
 
 std::unique_ptr<DistinctValues> DistinctValues::plan(const WorkContext &work, const Context &context,
                                                      const std::vector<ChunkView> &chunks, const Grouping &grouping) {
@@ -109,7 +118,7 @@ void DistinctValues::add_to_bits(Argument &argument, const uint32_t *numbers, Ve
 void DistinctValues::add_to_set(Argument &argument, unsigned worker, const uint32_t *numbers, Vec v, uint32_t n) {
     std::unique_ptr<ValueSet> &set = argument.sets[worker];
     if (!set)
-        set = std::make_unique<ValueSet>(work_);
+        set = std::make_unique<ValueSet>(work_, secret_);
     uint64_t low[batch_rows + batch_slack], high[batch_rows + batch_slack];
     key_words(argument.key.type, n, v.values, low, high);
     const bool two = words_of(argument.key.type) == 2;
@@ -143,7 +152,8 @@ void DistinctValues::end_sets(Argument &argument) {
             own.pairs.append(set->part(part).data(), set->part(part).size());
             set->release(part);
         }
-        remove_repetitions(own.pairs, own.slots);
+        CancelPoint cancel(work_.cancel);
+        remove_repetitions(own.pairs, own.slots, cancel);
         for (const ValuePair &pair : own.pairs) {
             AggregateState one;
             one.count = 1;

@@ -45,8 +45,7 @@ class DistinctValues {
     };
     static constexpr uint32_t word_bits = 64;
 
-    DistinctValues(const WorkContext &work, const Grouping &grouping, size_t naggregates)
-        : work_(work), grouping_(grouping), naggregates_(naggregates) {}
+    DistinctValues(const WorkContext &work, const Grouping &grouping, size_t naggregates);
     static bool plan_argument(const Context &context, const ir::Distinct &distinct, ValueRanges &ranges,
                               Grouping::Key &key);
     static void add_to_bits(Argument &argument, const uint32_t *numbers, Vec v, uint32_t n);
@@ -58,6 +57,7 @@ class DistinctValues {
     const WorkContext &work_;
     const Grouping &grouping_;
     const size_t naggregates_;
+    const uint64_t secret_; // of its sets
     std::vector<Argument> arguments_;
 };
 

@@ -18,7 +18,8 @@ bool is_same(const ValuePair &a, const ValuePair &b) {
 
 } // namespace
 
-ValueSet::ValueSet(const WorkContext &work) : work_(work), slots_(work.memory), scratch_(work.memory) {
+ValueSet::ValueSet(const WorkContext &work, uint64_t secret)
+    : work_(work), secret_(secret), cancel_(work.cancel), slots_(work.memory), scratch_(work.memory) {
     slots_.resize(slots, ValuePair());
     for (size_t i = 0; i < parts; ++i) {
         parts_.emplace_back(work.memory);
@@ -27,7 +28,7 @@ ValueSet::ValueSet(const WorkContext &work) : work_(work), slots_(work.memory), 
 }
 
 void ValueSet::add(uint32_t group, uint64_t low, uint64_t high) {
-    const uint64_t hash = sem::hash_combine(sem::hash_combine(group, low), high);
+    const uint64_t hash = sem::hash_combine(sem::hash_combine(secret_ + group, low), high);
     const ValuePair pair = {low, high, group + 1, static_cast<uint32_t>(hash >> 32)};
     size_t at = pair.hash & (slots - 1);
     for (; slots_[at].group != 0; at = (at + 1) & (slots - 1))
@@ -46,7 +47,7 @@ void ValueSet::flush() {
             continue;
         Part &part = parts_[pair.hash >> part_shift];
         if (part.pairs.size() >= part.most) {
-            remove_repetitions(part.pairs, scratch_);
+            remove_repetitions(part.pairs, scratch_, cancel_);
             if (part.pairs.size() * 2 > part.most)
                 part.most *= 2;
         }
@@ -61,7 +62,7 @@ void ValueSet::end() {
     scratch_.release();
 }
 
-void remove_repetitions(WorkArray<ValuePair> &pairs, WorkArray<uint32_t> &places) {
+void remove_repetitions(WorkArray<ValuePair> &pairs, WorkArray<uint32_t> &places, CancelPoint &cancel) {
     size_t size = 64;
     while (size < pairs.size() * 2)
         size *= 2;
@@ -78,6 +79,7 @@ void remove_repetitions(WorkArray<ValuePair> &pairs, WorkArray<uint32_t> &places
             continue;
         pairs[kept++] = pair;
         places[at] = static_cast<uint32_t>(kept);
+        cancel.worked(sizeof pair);
     }
     pairs.resize(kept);
 }

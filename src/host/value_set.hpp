@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "engine/util/cancel_point.hpp"
 #include "host/work.hpp"
 
 namespace gpuscan::host {
@@ -22,7 +23,8 @@ class ValueSet {
   public:
     static constexpr size_t parts = 256;
 
-    explicit ValueSet(const WorkContext &work);
+    // `secret`: the same for all threads. Nobody who chooses values knows which of them collide.
+    ValueSet(const WorkContext &work, uint64_t secret);
     void add(uint32_t group, uint64_t low, uint64_t high);
     // Nothing more is added: all pairs are in the parts.
     void end();
@@ -38,6 +40,8 @@ class ValueSet {
     void flush();
 
     const WorkContext &work_;
+    const uint64_t secret_;
+    CancelPoint cancel_;
     WorkArray<ValuePair> slots_;
     WorkArray<uint32_t> scratch_;
     size_t used_ = 0;
@@ -45,6 +49,6 @@ class ValueSet {
 };
 
 // Leaves the first of equal pairs. `slots`: memory for it.
-void remove_repetitions(WorkArray<ValuePair> &pairs, WorkArray<uint32_t> &slots);
+void remove_repetitions(WorkArray<ValuePair> &pairs, WorkArray<uint32_t> &slots, CancelPoint &cancel);
 
 } // namespace gpuscan::host

@@ -444,7 +444,8 @@ struct DeferredCodesReply { // uint32 codes[count]; that of NULL is `entries`
     uint32_t count;
     uint32_t unused;
 };
-constexpr uint32_t max_deferred_codes = 32 * 1024; // codes of one reply
+constexpr uint32_t max_deferred_codes = 32 * 1024; // codes of one reply,
+constexpr size_t max_deferred_bytes = 16 << 20;    // ... until their texts are so long
 
 // What stands in a deferred lookup for so many codes.
 struct

@@ -127,6 +127,7 @@ class Session {
     void put_staged(MessageWriter &out, const SourceFeed::Staged &staged, SourceFeed &feed) const;
     void put_statuses(MessageWriter &out, const std::vector<PageStatus> &statuses, const SourceFeed &feed) const;
     void check_lookups(uint32_t pipeline);
+    uint32_t first_deferred(uint32_t lookup, size_t left);
     void collect_deferred(const DeferredLookup &deferred);
     std::vector<uint32_t> codes_that_reach(const DeferredLookup &deferred);
     void grow_deferred();

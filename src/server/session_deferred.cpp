@@ -1,7 +1,7 @@
 // Lookups whose function may see only what the query would have shown to it (engine/store/deferred_evaluation.hpp): which codes these are,
 // and what the backend has made of them.
 //
-// What a function of PostgreSQL's own has made of an entry is kept for all later executions (engine/store/cached_lookups.hpp).
+// What a function of PostgreSQL's own has made of an entry is kept for all later executions with the same key (engine/store/cached_lookups.hpp).
 //
 // A pass of a pipeline is not run before the backend has asked for what is deferred until nothing is left. Whoever runs it
 // without that gets what is true of no row: finish_deferred() refuses.
@@ -118,6 +118,18 @@ void Session::collect_deferred(const DeferredLookup &deferred) {
     std::sort(deferred_.codes.begin(), deferred_.codes.end());
 }
 
+// How many of the codes that are left the backend shall evaluate next: it reads the texts of all of them before it begins.
+uint32_t Session::first_deferred(uint32_t lookup, size_t left) {
+    const Dictionary &dictionary = dictionary_of(lookup);
+    const size_t most = std::min<size_t>(left, max_deferred_codes);
+    size_t count = 0, bytes = 0;
+    while (count < most && bytes < max_deferred_bytes) {
+        const uint32_t code = deferred_.codes[deferred_.asked + count++];
+        bytes += code < dictionary.size() ? dictionary.entry(code).size() : 0; // (NULL has none)
+    }
+    return static_cast<uint32_t>(count);
+}
+
 void Session::deferred_codes(MessageReader &in, MessageWriter &out) {
     const DeferredCodesRequest request = in.head<DeferredCodesRequest>();
     check(request.pipeline == pipeline_ && pipeline_ < program_.pipelines.size(), "pipelines run in their order");
@@ -135,7 +147,7 @@ void Session::deferred_codes(MessageReader &in, MessageWriter &out) {
     if (left > 0) {
         reply.lookup = deferred_.all[deferred_.next - 1].lookup(program_);
         reply.entries = static_cast<uint32_t>(deferred_state(reply.lookup).table->entries);
-        reply.count = static_cast<uint32_t>(std::min<size_t>(left, max_deferred_codes));
+        reply.count = first_deferred(reply.lookup, left);
     }
     out.put(reply);
     if (reply.count > 0)

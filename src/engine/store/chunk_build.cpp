@@ -208,8 +208,8 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
             }
     } catch (const OutOfDeviceMemory &) {
         full_ = true;
-        for (const WindowPage &page : window)
-            work_->forget_page(page.page);
+        for (size_t i : placed) // (the others keep their rows and other columns)
+            work_->forget_page(window[i].page);
         return statuses;
     }
     const bool all_new = placed.size() == window.size(); // (so there is one group)

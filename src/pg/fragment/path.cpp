@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/ir/program.hpp"
 #include "pg/catalog/sql_type.h"
 #include "pg/catalog/type_operators.h"
 #include "pg/catalog/unique_keys.h"
@@ -534,19 +535,22 @@ static GroupNumbers groups_of(PlannerInfo *root, const Candidate *candidate, con
 // Of making them, from so many rows. For DISTINCT aggregates the arguments' values are noted, or there are groups by them, too.
 static void price_groups(PlannerInfo *root, const FragmentSpec *spec, const Fragment *trial, double rows,
                          GroupNumbers groups, tier::Ledger *ledger) {
-    List *arguments = distinct_arguments(spec);
+    // (One argument with several FILTERs is several for the device, and min and max have none.)
+    const int distincts = static_cast<int>(reinterpret_cast<const ProgramHeader *>(trial->program)->distincts);
+    List *arguments = distincts > 0 ? distinct_arguments(spec) : NIL;
     if (arguments != NIL && spec->sets == NIL) {
         const NotedValues noted = noted_values(root, spec->keys, arguments, rows);
-        if (ledger->notes_values(rows, noted.numbers, noted.bits)) {
+        const double bits = noted.bits * distincts / list_length(arguments);
+        if (ledger->notes_values(rows, noted.numbers, bits)) {
             ledger->aggregate(rows, groups.made, groups.delivered, trial->nkeys, trial->naggregates);
-            ledger->distinct_values(rows, list_length(arguments), noted.bits);
+            ledger->distinct_values(rows, distincts, bits);
             return;
         }
     }
     double finer = 0;
     if (arguments != NIL || spec->sets != NIL)
         finer = expected_groups(root, list_concat_unique(list_copy(arguments), spec->keys), rows);
-    ledger->aggregate(rows, std::max(groups.made, finer), groups.delivered, trial->nkeys + list_length(arguments),
+    ledger->aggregate(rows, std::max(groups.made, finer), groups.delivered, trial->nkeys + distincts,
                       trial->naggregates);
     ledger->aggregate_again(finer * std::max(list_length(spec->sets), 1));
 }

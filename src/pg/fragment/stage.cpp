@@ -68,7 +68,8 @@ bool stage_field(const Fragment *fragment, int output, StageField *field) {
         return of->type == engine_type(sql_kind(typid)); // (a key of whole floats is an integer)
     if (of->unified != 0 && typid == BPCHAROID)          // (whose texts have lost their trailing blanks)
         return false;
-    if (fragment->hides_counts) // (the dictionary has texts of hidden rows, too, and who reads the groups does not know)
+    if (fragment
+            ->hides_counts) // (the dictionary has texts of hidden rows, too, and who reads the groups does not know)
         return false;
     field->source = of->unified != 0 ? -1 : of->source;
     field->text = of->unified != 0 ? of->unified : of->column;

@@ -5,9 +5,9 @@
 // dictionary holds what invisible rows had, and pieces of pages that changed while they were read). So they are evaluated
 // for those entries only that rows reach in this execution, when everything that stands before them has let the rows pass:
 // the device tells which these are (engine/store/deferred_evaluation.hpp), and exec/deferred_evaluation.cpp evaluates. That is once per
-// different value instead of once per row, which every function allows that is not volatile. What PostgreSQL's own immutable functions make
-// of an entry is kept for later executions. Other tables live for one: what such functions do may depend on settings, on tables, on
-// the time zone, and an immutable function of a user's on whatever it likes.
+// different value instead of once per row, which every function allows that is not volatile. What PostgreSQL's own functions make
+// of an entry is kept for later executions if they depend on nothing but it and settings, which the key has (lookup_key.h). Other tables
+// live for one: what such functions do may depend on tables or the clock, and an immutable function of a user's on whatever it likes.
 //
 // The largest expression over one column is taken, as soon as a part of it is nothing that the device or lookup.cpp knows.
 // PostgreSQL evaluates all of it, in its own order, so nothing needs to be known of what is inside but that it reads that
