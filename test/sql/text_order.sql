@@ -53,4 +53,17 @@ SELECT order_check();
 DELETE FROM t WHERE id % 11 <> 0;
 VACUUM t;
 SELECT order_check();
+-- varchar has the operators of text, and so have domains
+CREATE DOMAIN word AS varchar(40) COLLATE "C";
+CREATE TABLE w AS SELECT id, g, i::varchar(40) AS v, e::word AS d FROM t, generate_series(1, 3);
+VACUUM (FREEZE, ANALYZE) w;
+SELECT check_matrix('SELECT * FROM (SELECT %1$s, id FROM w ORDER BY %1$s %2$s, id LIMIT 9) x', '{v,d,v::text,"v COLLATE \"C\"","d COLLATE \"und-x-icu\"","least(v, d::text COLLATE \"und-x-icu\")"}', '{"","DESC","DESC NULLS LAST","NULLS FIRST"}');
+SELECT check_matrix('SELECT * FROM (SELECT %1$s, count(*) FROM w GROUP BY %1$s ORDER BY count(*) DESC, %1$s LIMIT 5) x', '{v,d,v::text,"v COLLATE \"C\""}');
+CREATE FUNCTION sorted(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
+DECLARE plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN COALESCE(jsonb_path_query_first(plan, 'strict $.**."Group Order"')::text, 'PostgreSQL');
+END $$;
+SELECT sorted(format('SELECT v, d, g, count(*) FROM w GROUP BY v, d, g ORDER BY %s', e)), e FROM unnest('{"v, g",d DESC,"v COLLATE \"C\""}'::text[]) e;
 DROP SCHEMA text_order CASCADE;

@@ -3,6 +3,7 @@
 
 #include "pg/fragment/sort_keys.h"
 
+#include "pg/catalog/sql_type.h"
 #include "pg/catalog/type_operators.h"
 
 namespace gpuscan {
@@ -17,7 +18,7 @@ static Expr *sort_expression(const PlannerInfo *root, Relids relids, const PathK
         foreach (member, key->pk_eclass->ec_members) {
             const EquivalenceMember *em = static_cast<const EquivalenceMember *>(lfirst(member));
             if (!em->em_is_const && !em->em_is_child && (relids == nullptr || bms_is_subset(em->em_relids, relids)) &&
-                equal(em->em_expr, expr))
+                equal(strip_relabels(em->em_expr), strip_relabels(expr))) // (a varchar is ordered as a text)
                 return expr;
         }
     }
