@@ -61,6 +61,11 @@ SELECT check_stages('SELECT DISTINCT m FROM (SELECT k, count(*) AS m FROM o GROU
 SELECT check_stages('SELECT q, count(*) FROM (SELECT m, count(*) AS q FROM (SELECT k, k8, count(*) AS m FROM o GROUP BY k, k8) s GROUP BY m) t GROUP BY q');
 SELECT check_stages('WITH s AS (SELECT k, sum(n) AS n FROM o GROUP BY k) SELECT max(n), min(n) FROM s');
 SELECT check_stages('WITH s AS MATERIALIZED (SELECT k, sum(n) AS n FROM o GROUP BY k) SELECT max(n), min(n) FROM s');
+-- A CTE that is read twice is made twice, if nobody can notice.
+SELECT check_all('WITH s AS %s SELECT count(*), min(k) FROM s WHERE v >= (SELECT max(v) FROM s WHERE k <> 3)', ARRAY['(SELECT k, sum(n) AS v FROM o GROUP BY k)', '(SELECT k, count(*) AS v FROM o WHERE k > 2 GROUP BY k HAVING count(*) > 3)',
+    '(SELECT k, max(k8) AS v FROM o GROUP BY k)', 'MATERIALIZED (SELECT k, count(*) AS v FROM o GROUP BY k)', '(SELECT k, sum(k8::float8) AS v FROM o GROUP BY k)', '(SELECT k, max(10 / (k - 1000)) AS v FROM o GROUP BY k)',
+    '(SELECT k, count(*) AS v FROM o GROUP BY k ORDER BY k LIMIT 5)', '(SELECT k, count(*) AS v FROM (SELECT k, random() AS r FROM o) x WHERE r < 2 GROUP BY k)', '(SELECT DISTINCT k, k8 AS v FROM o)', '(SELECT (k / 2.0)::numeric AS k, count(*) AS v FROM o GROUP BY 1)']);
+SELECT check_stages('WITH s AS (SELECT k, count(*) AS m FROM o GROUP BY k), t AS (SELECT m, count(*) AS q FROM s GROUP BY m) SELECT a.m, b.q, c.k FROM t a JOIN t b ON a.q = b.q JOIN s c ON c.m = a.m');
 CREATE VIEW per_k AS SELECT k, count(*) AS m, sum(n) AS n FROM o GROUP BY k;
 SELECT check_stages('SELECT m, count(*) FROM per_k GROUP BY m');
 SELECT check_stages('SELECT m, k, count(*) FROM (SELECT k, s, count(*) AS m FROM o GROUP BY k, s) s GROUP BY ROLLUP (m, k)');

@@ -1,6 +1,6 @@
 // A statement is planned as it is written, and once more for each rewriting that has something to do: subqueries as joins
-// (decorrelate.cpp), set operations as aggregations (set_operations.cpp) or joins (set_joins.cpp), each on top of those that
-// have paid.
+// (decorrelate.cpp), set operations as aggregations (set_operations.cpp) or joins (set_joins.cpp), CTEs as subqueries (inline_ctes.cpp),
+// each on top of those that have paid.
 //
 // Which plan wins is a matter of time, not of costs (cost/plan_time.cpp). A second planning costs as much as the first, so a
 // rewriting has to be worth it before it is tried: the cheapest statements are planned once, with a look at their range table.
@@ -29,6 +29,7 @@
 #include "pg/refusal.h"
 #include "pg/refusal_state.h"
 #include "pg/rewrite/decorrelate.h"
+#include "pg/rewrite/inline_ctes.h"
 #include "pg/rewrite/set_joins.h"
 #include "pg/rewrite/set_operations.h"
 #include "pg/service/area.h"
@@ -62,7 +63,8 @@ static bool wants_joins(const Query *query) {
 
 static const Rewriting rewritings[] = {{wants_joins, decorrelate},
                                        {may_have_set_operations, spread_set_operations},
-                                       {may_have_set_operations, join_set_operations}};
+                                       {may_have_set_operations, join_set_operations},
+                                       {may_have_grouped_ctes, inline_grouped_ctes}};
 
 struct PlanAlternative {
     unsigned rewritten; // by which of the rewritings
