@@ -1,7 +1,7 @@
 // The row masks of a run in device memory; see masks.hpp.
 //
 // The mask of all known rows of a cached chunk is there for as long as its version, and is read where it lies. Another one is
-// uploaded. Of those chunks that a query reads without some ranges of rows, the GPU makes masks of its own for this run: one
+// uploaded. Of those chunks that a query reads without some more ranges of rows, the GPU makes masks of its own for this run: one
 // kernel for all of them, cut into pieces.
 #include "cuda/masks.hpp"
 
@@ -28,7 +28,7 @@ Ranges ranges_of(const ChunkView &chunk, uint32_t first_row, uint32_t end_row) {
 }
 
 bool is_patched(const ChunkView &chunk) {
-    if (chunk.without == nullptr || chunk.nrows == 0)
+    if (chunk.without == nullptr || chunk.nrows == 0 || chunk.device_mask_is_whole)
         return false;
     const Ranges ranges = ranges_of(chunk, 0, chunk.nrows);
     return ranges.begin != ranges.end;
@@ -105,8 +105,7 @@ DeviceMasks put_masks(SharedState &state, StreamContext &streams, const std::vec
     DeviceMasks result;
     result.masks.assign(chunks.size(), 0);
     for (size_t i = 0; i < chunks.size(); ++i)
-        if (chunks[i].row_mask)
-            result.masks[i] = reinterpret_cast<CUdeviceptr>(chunks[i].device_mask);
+        result.masks[i] = reinterpret_cast<CUdeviceptr>(chunks[i].device_mask);
     upload_masks(streams, chunks, result);
     patch_masks(state, streams, chunks, result);
     return result;

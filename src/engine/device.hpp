@@ -79,7 +79,8 @@ struct RowRange {
 struct ChunkView {
     uint32_t nrows = 0;
     const uint64_t *row_mask = nullptr; // HOST memory, bit r = row r takes part; nullptr: every row does
-    const void *device_mask = nullptr;  // the same in device memory, if it is there
+    const void *device_mask = nullptr;  // the same in device memory, if it is there, or ...
+    bool device_mask_is_whole = false;  // ... what comes of it without the ranges
     // HOST memory, may be nullptr: ranges of the chunk's rows that take no part whatever the mask says, in order, none meets another
     const std::vector<RowRange> *without = nullptr;
     uint32_t first_row = 0;          // of the slice, in the chunk: a multiple of 64

@@ -44,7 +44,8 @@ struct ChunkInWork {
 struct HeldChunk {
     std::vector<ColumnValues> columns;
     RowsRef rows;
-    BufferRef mask; // theirs in device memory, if it is there
+    BufferRef mask;             // theirs in device memory, if it is there ...
+    bool mask_is_whole = false; // ... without all ranges
     size_t bytes = 0;
     bool is_private = false; // nobody else can have it
 };

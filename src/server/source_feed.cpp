@@ -446,7 +446,8 @@ void SourceFeed::hold(const ChunkVersion &version, RowsRef rows, bool is_private
         return;
     HeldChunk held;
     if (version.known_rows && rows->mask == version.known_rows->mask)
-        held.mask = version.mask;
+        held.mask = version.mask; // (without the ranges of the version's own rows)
+    held.mask_is_whole = held.mask && rows == version.known_rows;
     uint32_t room = rows->nrows;
     held.columns.reserve(columns_.size());
     for (const SourceColumn &column : columns_) {
@@ -620,6 +621,7 @@ void SourceFeed::add_to(PassInput &input) {
         view.nrows = held.rows->nrows;
         view.row_mask = held.rows->mask ? held.rows->mask->data() : nullptr;
         view.device_mask = held.mask ? held.mask->data : nullptr;
+        view.device_mask_is_whole = held.mask_is_whole;
         view.without = held.rows->without.empty() ? nullptr : &held.rows->without;
         view.columns.reserve(held.columns.size());
         for (const ColumnValues &column : held.columns) {

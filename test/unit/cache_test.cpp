@@ -611,6 +611,58 @@ TEST_F(CacheTest, VersionsShareTheirMask) {
     EXPECT_EQ(masks_seen.size(), 2u); // none, and one when there were too many ranges
 }
 
+// A device's mask is made of the one before and a few words, or anew; bits of later rows are set.
+TEST_F(CacheTest, DeviceMasksFollowTheRows) {
+    const Allocate allocate = [this](size_t bytes) { return device->allocate(bytes); };
+    const auto expect_mask = [&](const BufferRef &mask, const ChunkRows &rows) {
+        std::vector<uint64_t> words(mask->size / sizeof(uint64_t));
+        ASSERT_GE(words.size() * 64, rows.nrows);
+        device->download(words.data(), *mask, 0, words.size() * sizeof(uint64_t));
+        const std::vector<uint64_t> want = full_mask(rows);
+        for (uint64_t row = 0; row < words.size() * 64; ++row)
+            ASSERT_EQ(words[row / 64] >> (row % 64) & 1,
+                      row >= rows.nrows || want.empty() ? 1 : want[row / 64] >> (row % 64) & 1)
+                << row;
+    };
+    ChunkRows rows;
+    rows.nrows = 10000;
+    for (const bool has_mask : {false, true}) {
+        rows.without = {{3, 5}, {700, 900}};
+        if (has_mask) { // (bits behind its rows are set)
+            std::vector<uint64_t> words(160, 0x5555555555555555u);
+            words[10000 / 64] |= ~uint64_t(0) << (10000 % 64);
+            std::fill(words.begin() + 10000 / 64 + 1, words.end(), ~uint64_t(0));
+            rows.mask = std::make_shared<const std::vector<uint64_t>>(std::move(words));
+        }
+        BufferRef mask = make_device_mask(*device, allocate, rows, nullptr, {});
+        expect_mask(mask, rows);
+        const std::vector<std::vector<RowRange>> changes = {
+            {{64, 128}}, {{130, 131}, {5000, 5300}}, {}, {{9990, 10000}, {10, 11}}};
+        for (const std::vector<RowRange> &lost : changes) {
+            rows.nrows += 20; // later ones
+            rows.without.insert(rows.without.end(), lost.begin(), lost.end());
+            std::sort(rows.without.begin(), rows.without.end(),
+                      [](const RowRange &a, const RowRange &b) { return a.first < b.first; });
+            const BufferRef before = mask;
+            mask = make_device_mask(*device, allocate, rows, before, lost);
+            expect_mask(mask, rows);
+        }
+        rows.nrows = 100000; // beyond the one before
+        if (!has_mask)
+            expect_mask(make_device_mask(*device, allocate, rows, mask, {}), rows);
+        rows.nrows = 10080;
+        std::vector<RowRange> many;
+        for (uint32_t row = 6000; row < 8000; row += 20)
+            many.push_back({row, row + 7});
+        rows.without.insert(rows.without.end() - 1, many.begin(), many.end());
+        std::sort(rows.without.begin(), rows.without.end(),
+                  [](const RowRange &a, const RowRange &b) { return a.first < b.first; });
+        expect_mask(make_device_mask(*device, allocate, rows, mask, many), rows);
+        rows = ChunkRows();
+        rows.nrows = 10000;
+    }
+}
+
 // Rows at the end that nobody has, and then others behind them in the same word of a mask.
 TEST_F(CacheTest, RowsOfDroppedPagesStayOut) {
     for (const uint32_t changed : {0u, 5u}) { // the version before has no mask, or has one

@@ -338,7 +338,9 @@ void Cache::Token::release() {
 
 void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, const ChunkProof &proof, bool cold) {
     uint64_t now = cold ? 0 : tick();
-    version->summarize([this](const std::vector<uint64_t> &mask) { return put_mask(mask); });
+    version->summarize([this](const ChunkRows &rows, const BufferRef &before, const std::vector<RowRange> &lost) {
+        return put_mask(rows, before, lost);
+    });
     auto proved = std::make_shared<const ChunkProof>(proof);
     ChunkRef old; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
@@ -352,13 +354,13 @@ void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, c
 }
 
 // A device that reads host memory needs no copy. Without the memory for it there is none.
-BufferRef Cache::put_mask(const std::vector<uint64_t> &mask) {
+BufferRef Cache::put_mask(const ChunkRows &rows, const BufferRef &before, const std::vector<RowRange> &lost) {
     if (device_.reads_host_memory())
         return nullptr;
     try {
-        BufferRef buffer = allocate(mask.size() * sizeof(uint64_t), 0); // (for that alone no column goes)
-        device_.upload(*buffer, 0, mask.data(), mask.size() * sizeof(uint64_t));
-        return buffer;
+        // (for that alone no column goes)
+        return make_device_mask(
+            device_, [this](size_t bytes) { return allocate(bytes, 0); }, rows, before, lost);
     } catch (const OutOfDeviceMemory &) {
         return nullptr;
     }

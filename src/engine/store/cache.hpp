@@ -171,7 +171,7 @@ class Cache {
   private:
     friend class CachedRelation;
     struct Chunk;
-    BufferRef put_mask(const std::vector<uint64_t> &mask);
+    BufferRef put_mask(const ChunkRows &rows, const BufferRef &before, const std::vector<RowRange> &lost);
     bool make_room_for(size_t bytes, uint64_t began, bool *squeezed);
     bool evict_one(uint64_t before);
     bool free_device_memory() { return (reclaim_ && reclaim_()) || evict_one(UINT64_MAX); }

@@ -7,6 +7,7 @@ namespace gpuscan {
 
 constexpr uint32_t few_pages = 1024;  // as ranges; a mask costs as much as some thousands of them
 constexpr uint32_t mask_headroom = 8; // a mask has one more word for so many
+constexpr size_t few_uploads = 8;     // of a few words each; one of a whole mask costs as much as that
 
 // n, if these are pages 0..n-1; else 0.
 static uint32_t first_pages(const PageBits &pages) {
@@ -72,7 +73,7 @@ static void add_ranges(std::vector<RowRange> &to, const std::vector<RowRange> &r
 
 // The rows of all known pages, from those of the version before: without those that went, since all that came behind its end are
 // there. (Rows are never given away twice.) When there are many ranges, or the mask ends, a new one is made, with room for later rows.
-static RowsRef changed_rows(const ChunkVersion &version) {
+static RowsRef changed_rows(const ChunkVersion &version, const std::vector<RowRange> &lost) {
     auto rows = std::make_shared<ChunkRows>();
     rows->nrows = version.nrows;
     rows->participating = version.live_rows;
@@ -80,7 +81,7 @@ static RowsRef changed_rows(const ChunkVersion &version) {
         return rows;
     const ChunkRows &base = *version.base_rows;
     rows->without = base.without;
-    add_ranges(rows->without, version.lost);
+    add_ranges(rows->without, lost);
     rows->mask = base.mask;
     if (rows->without.size() <= few_pages && (!rows->mask || mask_rows(*rows) >= rows->nrows))
         return rows;
@@ -95,16 +96,56 @@ static RowsRef changed_rows(const ChunkVersion &version) {
     return rows;
 }
 
-void ChunkVersion::summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put) {
+// Words [first, end) of mask and ranges in one.
+static std::vector<uint64_t> mask_words(const ChunkRows &rows, size_t first, size_t end) {
+    std::vector<uint64_t> words(end - first, ~uint64_t(0));
+    if (rows.mask && first < rows.mask->size())
+        std::copy_n(rows.mask->begin() + static_cast<std::ptrdiff_t>(first), std::min(end, rows.mask->size()) - first,
+                    words.begin());
+    const auto ends_before = [](const RowRange &range, uint64_t row) { return range.end <= row; };
+    for (auto range = std::lower_bound(rows.without.begin(), rows.without.end(), first * 64, ends_before);
+         range != rows.without.end() && range->first < end * 64; ++range)
+        each_word(*range, [&](uint32_t word, uint64_t bits) {
+            if (word >= first && word < end)
+                words[word - first] &= ~bits;
+        });
+    return words;
+}
+
+BufferRef make_device_mask(Device &device, const Allocate &allocate, const ChunkRows &rows, const BufferRef &before,
+                           const std::vector<RowRange> &lost) {
+    const size_t words = words_of(rows);
+    const bool patched = before && before->size >= words * sizeof(uint64_t) && lost.size() <= few_uploads;
+    const size_t bytes = patched ? before->size : (words + words / mask_headroom + 1) * sizeof(uint64_t);
+    BufferRef mask = allocate(bytes);
+    const auto upload = [&](size_t first, size_t end) {
+        device.upload(*mask, first * sizeof(uint64_t), mask_words(rows, first, end).data(),
+                      (end - first) * sizeof(uint64_t));
+    };
+    if (!patched) {
+        upload(0, bytes / sizeof(uint64_t));
+        return mask;
+    }
+    device.copy(*mask, 0, *before, 0, bytes);
+    for (const RowRange &range : lost)
+        if (range.first < range.end)
+            upload(range.first / 64, (size_t(range.end) + 63) / 64);
+    return mask;
+}
+
+void ChunkVersion::summarize(const PutMask &put) {
     const RowMask before = base_rows ? base_rows->mask : nullptr;
+    const std::vector<RowRange> left = std::move(lost);
     known_rows = nullptr; // or it would be taken for true
-    known_rows = base_rows ? changed_rows(*this) : covered_rows(*this, known_pages);
+    known_rows = base_rows ? changed_rows(*this, left) : covered_rows(*this, known_pages);
+    const bool shared = mask && base_rows && known_rows->mask == before;
+    const bool reaches = mask && mask->size >= words_of(*known_rows) * sizeof(uint64_t);
     base_rows = nullptr;
     lost = {};
-    if (!known_rows->mask)
+    if (mask_bytes(*known_rows) == 0)
         mask = nullptr;
-    else if (!mask || known_rows->mask != before)
-        mask = put(*known_rows->mask);
+    else if (!shared || !reaches || !left.empty())
+        mask = put(*known_rows, shared ? mask : nullptr, left);
     whole_pages = first_pages(known_pages);
     columns.note_whole(known_pages, other_pages);
 }

@@ -52,6 +52,12 @@ using RowsRef = std::shared_ptr<const ChunkRows>;
 size_t mask_bytes(const ChunkRows &rows);
 std::vector<uint64_t> full_mask(const ChunkRows &rows);
 
+// The same in device memory, where bits behind nrows are set. `before`: that of the version before, which `lost` rows have left since;
+// nullptr: there is none. Of few ranges the device gets words. Throws OutOfDeviceMemory.
+using Allocate = std::function<BufferRef(size_t bytes)>;
+BufferRef make_device_mask(Device &device, const Allocate &allocate, const ChunkRows &rows, const BufferRef &before,
+                           const std::vector<RowRange> &lost);
+
 struct ChunkVersion {
     uint32_t nrows = 0;         // rows given away, garbage included
     uint32_t live_rows = 0;     // of known pages
@@ -62,15 +68,17 @@ struct ChunkVersion {
     // By summarize(), and nothing while a builder works on the version: ...
     uint32_t whole_pages = 0; // pages 0..whole_pages-1 are known, and no others; 0: it is not so
     RowsRef known_rows;       // of all known pages
-    BufferRef mask;           // their mask in device memory; nullptr: there is none
+    BufferRef mask;           // their mask and ranges in device memory (make_device_mask); nullptr: there is none
     // Only while a builder works on it: the rows of the version that it is made of, and those that went. (`mask` is still that one's.)
     RowsRef base_rows; // nullptr: the mask is made page by page
     std::vector<RowRange> lost;
     bool other_pages = true; // are known than in that one
 
     // Notes what a hot query wants to know without a look at every page. Before publication, after the last change.
-    // `put`: brings a mask into device memory (nullptr: nowhere).
-    void summarize(const std::function<BufferRef(const std::vector<uint64_t> &mask)> &put);
+    // `put`: make_device_mask(), or nullptr where there shall be none.
+    using PutMask =
+        std::function<BufferRef(const ChunkRows &rows, const BufferRef &before, const std::vector<RowRange> &lost)>;
+    void summarize(const PutMask &put);
     void forget_summary() {
         whole_pages = 0;
         other_pages = false;
