@@ -105,6 +105,18 @@ std::string Compiler::target(int architecture, bool &ptx) const {
 bool Compiler::can_be_quick() const { return nvrtc_->version >= quick_version; }
 
 std::string Compiler::compile(const std::string &source, int architecture, bool quick, bool anew) const {
+    if (HeaderParts::knows(source)) {
+        try {
+            return compile_with(parts_.used_by(source), source, architecture, quick, anew);
+        } catch (const NotCompiled &) {
+            // With all of the headers, then, or with a message that is about them.
+        }
+    }
+    return compile_with(HeaderParts::whole(), source, architecture, quick, anew);
+}
+
+std::string Compiler::compile_with(const std::vector<std::string> &headers, const std::string &source, int architecture,
+                                   bool quick, bool anew) const {
     bool ptx = false;
     const std::string arch = target(architecture, ptx);
     std::vector<const char *> options(std::begin(fixed_options), std::end(fixed_options));
@@ -121,7 +133,7 @@ std::string Compiler::compile(const std::string &source, int architecture, bool 
     std::vector<const char *> texts;
     for (unsigned i = 0; i < embedded_source_count; ++i) {
         names.push_back(embedded_sources[i].name);
-        texts.push_back(embedded_sources[i].text);
+        texts.push_back(headers.at(i).c_str());
     }
     nvrtcProgram program = nullptr;
     int result = nvrtc_->nvrtcCreateProgram(&program, source.c_str(), "gpuscan_kernel.cu",

@@ -8,7 +8,8 @@
 // one kernel compile it once, and what will be needed soon can be started before it is (start).
 //
 // NVRTC lets one thread of a process compile at a time (13.0, measured on an H200: four threads take four times as long as
-// one); so where there are processes for it (compiler_processes.hpp), they compile.
+// one); so where there are processes for it (compiler_processes.hpp), they compile. It reads of the device headers what a kernel uses
+// (header_parts.hpp).
 //
 // There a kernel that nobody has needed before is first compiled *quickly*: NVRTC leaves out most of its optimisations, among
 // them unrolling, and the text stands for less (runtime.cuh: a thread takes its rows one after the other), so it is there
@@ -29,6 +30,7 @@
 
 #include "cuda/compiler_processes.hpp"
 #include "cuda/driver.hpp"
+#include "cuda/header_parts.hpp"
 #include "cuda/kernel_file.hpp"
 #include "cuda/module.hpp"
 
@@ -47,10 +49,15 @@ class Compiler {
     // Compiles something like what queries need (compiler_warm_up.hpp), so that the first of them does not pay for NVRTC's own start.
     void warm_up(int architecture) const;
 
+    // The same with these texts of the embedded headers.
+    std::string compile_with(const std::vector<std::string> &headers, const std::string &source, int architecture,
+                             bool quick, bool anew = false) const;
+
   private:
     std::string target(int architecture, bool &ptx) const;
 
     std::shared_ptr<Nvrtc> nvrtc_;
+    HeaderParts parts_;
     uint64_t headers_[2]; // hash of the embedded headers
 };
 
