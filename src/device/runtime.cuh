@@ -7,8 +7,8 @@
 // several consecutive tiles at a time, so that it seldom has to read the description of a chunk.
 //
 // Compiled quickly (GPUSCAN_QUICK, cuda/kernel_cache.hpp) the same text makes a smaller kernel, because every line costs a
-// first execution a millisecond of the compiler's: a thread takes its four rows one after the other, no more than one array
-// of registers wide, chunks are found by walking, and threads add up to device memory what blocks would reduce first.
+// first execution a fraction of a millisecond of the compiler's: one loop goes through all parts of tiles, of a row for each thread,
+// chunks are found by walking, and threads add up to device memory what blocks would reduce first.
 //
 // Tables of a join, after Kaldewey et al., "GPU Join Processing Revisited" (section 4: an unpartitioned table in device
 // memory, built with atomics; nothing is gained by partitioning):
@@ -41,9 +41,9 @@ enum : bool { quick = true };
 enum : bool { quick = false };
 #endif
 
-// Rows that a thread holds side by side, and in how many parts a block therefore takes a tile.
+// Rows that a thread holds side by side, and parts of a tile where it holds one.
 enum : int { held_rows = quick ? 1 : 4 };
-enum : uint32_t { tile_parts = quick ? 4 : 1 };
+enum : uint32_t { tile_parts = 4 };
 
 // ---- chunks ------------------------------------------------------------------------------------------------------
 
@@ -51,8 +51,6 @@ __device__ __forceinline__ uint64_t min_word(uint64_t a, uint64_t b) { return a 
 
 // The chunk that has the tile, or one before it; a chunk's first word is the end of its tiles.
 __device__ __forceinline__ uint32_t chunk_of(const uint64_t *chunks, uint32_t words, uint32_t count, uint64_t tile) {
-    if constexpr (quick)
-        return 0;
     uint32_t low = 0, high = count; // it is in [low, high)
     while (high - low > 1) {
         const uint32_t middle = (low + high) / 2;
@@ -71,6 +69,10 @@ __device__ __forceinline__ uint32_t living(uint32_t base, uint32_t nrows, const 
         rows &= mask[base >> 5] >> (base & 31);
     return rows;
 }
+
+// The first of these rows, and those behind it. Of one row nothing is left, and its compiler sees that there is no loop.
+__device__ __forceinline__ int first_of(uint32_t rows) { return quick ? 0 : __ffs((int)rows) - 1; }
+__device__ __forceinline__ uint32_t without_first(uint32_t rows) { return quick ? 0 : rows & (rows - 1); }
 
 // ---- loads -------------------------------------------------------------------------------------------------------
 

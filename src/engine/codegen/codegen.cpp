@@ -118,12 +118,22 @@ void Generator::kernel_head() {
         aggregate_start();
     const string chunk_words = to_string(ChunkWords::count(columns.count));
     line("const uint64_t *const chunks = (const uint64_t *)" + word(Kernel::chunks) + ";");
-    // Larger blocks take several turns at once, one for each block_threads of their threads.
+    // Larger blocks are several teams, of block_threads of their threads each.
     const bool several = threads > block_threads;
     const string teams = several ? " * " + to_string(threads / block_threads) : "";
     const string team = several ? "(blockIdx.x * " + to_string(threads / block_threads) + " + threadIdx.x / " +
                                       to_string(block_threads) + ")"
                                 : "blockIdx.x";
+    const string thread = several ? "threadIdx.x % " + to_string(block_threads) : "threadIdx.x";
+    const string chunk_end = "chunks[(uint64_t)k * " + chunk_words + "]";
+    line("#ifdef GPUSCAN_QUICK"); // one loop
+    line("const uint64_t parts_end = " + word(Kernel::tile_end) + " * tile_parts;");
+    line("uint32_t k = 0;");
+    open("for (uint64_t part = " + word(Kernel::tile_begin) + " * tile_parts + " + team +
+         "; part < parts_end; part += (uint64_t)gridDim.x" + teams + ")");
+    line("while (" + chunk_end + " <= part / tile_parts) ++k;");
+    --depth_;
+    line("#else"); // turns, chunks of a turn, tiles of a chunk
     line("const uint64_t tiles_end = " + word(Kernel::tile_end) + ", turn = " + word(Kernel::turn) + ";");
     line("uint64_t tile = " + word(Kernel::tile_begin) + " + " + team + " * turn;");
     line("uint32_t k = chunk_of(chunks, " + chunk_words + ", (uint32_t)" + word(Kernel::chunk_count) + ", tile);");
@@ -131,9 +141,9 @@ void Generator::kernel_head() {
     line("const uint64_t next_turn = tile + (uint64_t)gridDim.x * turn" + teams + ";");
     line("const uint64_t turn_end = min_word(tile + turn, tiles_end);");
     open("while (tile < turn_end && !stopped)");
-    line("while (chunks[(uint64_t)k * " + chunk_words + "] <= tile) ++k;");
+    line("while (" + chunk_end + " <= tile) ++k;");
+    line("#endif");
     line("const uint64_t *const chunk = chunks + (uint64_t)k * " + chunk_words + ";");
-    line("const uint64_t end = min_word(chunk[0], turn_end);");
     line("const uint64_t first = chunk[1];");
     line("const uint32_t nrows = (uint32_t)chunk[2];");
     line("const uint32_t *const mask = (const uint32_t *)chunk[3];");
@@ -144,7 +154,14 @@ void Generator::kernel_head() {
         if (request_.source_nullable[c])
             line("const uint8_t *const z" + i + " = (const uint8_t *)chunk[" + to_string(ChunkWords::nulls(c)) + "];");
     }
+    line("#ifdef GPUSCAN_QUICK");
+    line("const uint32_t base = (uint32_t)(part - first * tile_parts) * " + to_string(block_threads) + " + " + thread +
+         ";");
+    line("#else");
+    line("const uint64_t end = min_word(chunk[0], turn_end);");
     open("for (; tile < end; ++tile)");
+    line("const uint32_t base = (uint32_t)(tile - first) * " + to_string(tile_rows) + " + " + thread + " * held_rows;");
+    line("#endif");
     if (kernel_.limit != 0 && kernel_.cached_rows == 0)
         line("if (*(volatile uint64_t *)counter >= " + word(kernel_.limit) + ") stop = true;");
     if ((kernel_.loops || kernel_.limit != 0) && kernel_.cached_rows == 0)
@@ -152,11 +169,8 @@ void Generator::kernel_head() {
     if (aggregates && !request_.group.count_only &&
         (request_.group.grouping == GroupingKind::Hash || request_.group.grouping == GroupingKind::Wide))
         line("if (*(volatile uint32_t *)status & status_table_full) { stopped = true; break; }");
-    // What follows may go on with the next part at any place, and meets the block's others at the end of the tile.
-    open("for (uint32_t part = 0; part < tile_parts; ++part)");
-    line("const uint32_t base = (uint32_t)(tile - first) * " + to_string(tile_rows) + " + (part * " +
-         to_string(block_threads) + " + " + (several ? "threadIdx.x % " + to_string(block_threads) : "threadIdx.x") +
-         ") * held_rows;");
+    // What follows may go on behind itself from any place, and meets the block's others there.
+    open("do");
     line("uint32_t alive = living(base, nrows, mask);");
     line("if (!alive) continue;");
 }
@@ -182,13 +196,16 @@ Kernel Generator::generate() {
         aggregate_sink();
     while (depth_ > tile_depth)
         close();
-    close(); // parts
+    --depth_;
+    line("} while (false);");
     if (kernel_.cached_rows != 0)
         rows_tile_end();
+    line("#ifndef GPUSCAN_QUICK");
     close(); // tiles
     close(); // chunks
     line("tile = next_turn;");
-    close(); // turns
+    line("#endif");
+    close(); // turns, or parts
     if (writes_rows())
         rows_end();
     else

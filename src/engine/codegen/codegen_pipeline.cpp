@@ -78,8 +78,8 @@ void Generator::enter_row_mode() {
     row_mode_ = true;
     values_.clear();
     line("#pragma unroll 1");
-    open("for (uint32_t left = alive; left; left &= left - 1)");
-    line("const int r = __ffs((int)left) - 1;");
+    open("for (uint32_t left = alive; left; left = without_first(left))");
+    line("const int r = first_of(left);");
     line("const uint32_t row = base + r;");
     line("(void)row;");
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
