@@ -17,6 +17,13 @@
 #define GPUSCAN_HD inline __attribute__((always_inline))
 #endif
 
+// A long function: of a kernel that is compiled quickly it is a part of its own, which takes its compiler less than a copy at each call.
+#ifdef GPUSCAN_QUICK
+#define GPUSCAN_LONG static __attribute__((noinline))
+#else
+#define GPUSCAN_LONG GPUSCAN_HD
+#endif
+
 #ifdef __CUDACC_RTC__
 typedef signed char int8_t;
 typedef short int16_t;
@@ -145,9 +152,13 @@ GPUSCAN_HD i128 sub(i128 a, i128 b, int &error) {
     return r;
 }
 // |a| * |b| from 64-bit halves: at most one of the high halves may be non-zero, and then only as far as 128 bits go.
-GPUSCAN_HD i128 mul(i128 a, i128 b, int &error) {
+struct CheckedWide {
+    i128 value;
+    int error;
+};
+GPUSCAN_LONG CheckedWide wide_product(i128 a, i128 b) {
     if (a == (int64_t)a && b == (int64_t)b) // two 64-bit values always fit
-        return (i128)(int64_t)a * (int64_t)b;
+        return {(i128)(int64_t)a * (int64_t)b, 0};
     bool negative = (a < 0) != (b < 0);
     u128 x = a < 0 ? (u128)0 - (u128)a : (u128)a;
     u128 y = b < 0 ? (u128)0 - (u128)b : (u128)b;
@@ -156,18 +167,61 @@ GPUSCAN_HD i128 mul(i128 a, i128 b, int &error) {
     u128 low = (u128)xl * yl;
     u128 r = low + (cross << 64);
     u128 bound = (((u128)1) << 127) - (negative ? 0 : 1);
-    error |= ((xh != 0) & (yh != 0)) | ((cross >> 64) != 0) | (r < low) | (r > bound);
-    return negative ? (i128)((u128)0 - r) : (i128)r;
+    const bool error = ((xh != 0) & (yh != 0)) | ((cross >> 64) != 0) | (r < low) | (r > bound);
+    return {negative ? (i128)((u128)0 - r) : (i128)r, error};
 }
+GPUSCAN_HD i128 mul(i128 a, i128 b, int &error) {
+    const CheckedWide r = wide_product(a, b);
+    error |= r.error;
+    return r.value;
+}
+
+GPUSCAN_HD u128 magnitude(i128 a) { return a < 0 ? (u128)0 - (u128)a : (u128)a; }
+
+// Quotients, cut off towards 0, and rests, not of 0 nor of the smallest value by -1. NVIDIA's compiler adds a function to a kernel for each
+// of a quotient and a rest with and without sign. Of 128 bits each takes it some 10 ms, so there all are made of one; and compiled
+// quickly that one goes bit by bit.
+#ifdef GPUSCAN_QUICK
+GPUSCAN_LONG u128 unsigned_quotient(u128 a, u128 b) {
+    u128 rest = 0;
+    int bits = 128;
+    if (a >> 64 == 0) {
+        a <<= 64;
+        bits = 64;
+    }
+    for (; bits > 0; --bits) {
+        const bool over = rest >> 127 != 0;
+        rest = rest << 1 | a >> 127;
+        a <<= 1;
+        if (over | (rest >= b)) {
+            rest -= b;
+            a |= 1;
+        }
+    }
+    return a;
+}
+#else
+GPUSCAN_HD u128 unsigned_quotient(u128 a, u128 b) { return a / b; }
+#endif
+template <class T> GPUSCAN_HD T whole_quotient(T a, T b) { return (T)(a / b); }
+#ifdef __CUDACC__
+template <> GPUSCAN_HD i128 whole_quotient(i128 a, i128 b) {
+    const u128 q = unsigned_quotient(magnitude(a), magnitude(b));
+    return (i128)((a < 0) != (b < 0) ? (u128)0 - q : q);
+}
+template <class T> GPUSCAN_HD T whole_rest(T a, T b) { return (T)(a - whole_quotient(a, b) * b); }
+#else
+template <class T> GPUSCAN_HD T whole_rest(T a, T b) { return (T)(a % b); }
+#endif
 
 template <class T> GPUSCAN_HD T div(T a, T b, int &error) {
     bool bad = (b == 0) | ((b == (T)-1) & (a == Limits<T>::min));
     error |= bad;
-    return bad ? (T)0 : (T)(a / b);
+    return bad ? (T)0 : whole_quotient(a, b);
 }
 template <class T> GPUSCAN_HD T mod(T a, T b, int &error) {
     error |= b == 0;
-    return (b == 0) | (b == (T)-1) ? (T)0 : (T)(a % b);
+    return (b == 0) | (b == (T)-1) ? (T)0 : whole_rest(a, b);
 }
 template <class T> GPUSCAN_HD T neg(T a, int &error) {
     typedef typename Limits<T>::Unsigned U;
@@ -734,7 +788,7 @@ GPUSCAN_HD i128 timestamp_age(int64_t a, int64_t b, int &error) {
 // ---- quotients of numerics, as in utils/adt/numeric.c ----
 
 // 10^n, of 0 <= n <= 38.
-GPUSCAN_HD u128 power_of_ten(int n) {
+GPUSCAN_LONG u128 power_of_ten(int n) {
     u128 power = 1;
     power *= n & 1 ? 10u : 1u;
     power *= n & 2 ? 100u : 1u;
@@ -744,17 +798,16 @@ GPUSCAN_HD u128 power_of_ten(int n) {
     power *= n & 32 ? (u128)10000000000000000ull * 10000000000000000ull : (u128)1;
     return power;
 }
-GPUSCAN_HD u128 magnitude(i128 a) { return a < 0 ? (u128)0 - (u128)a : (u128)a; }
 
 // The first digit of a number to the base of 10,000, and how many follow it; of 0 both are 0.
 struct FirstDigit {
     int32_t digit, following;
 };
-GPUSCAN_HD FirstDigit first_digit(u128 a) {
+GPUSCAN_LONG FirstDigit first_digit(u128 a) {
     constexpr uint64_t two = 100000000ull, four = two * two;
     FirstDigit first = {0, 0};
     while (a >= four) {
-        a /= four;
+        a = unsigned_quotient(a, four);
         first.following += 4;
     }
     uint64_t left = (uint64_t)a;
@@ -785,11 +838,11 @@ template <int Decimals> GPUSCAN_HD i128 quotient(i128 a, i128 b, int &error) {
     const int digits = y >> 64 == 0 ? 18 : y >> 88 == 0 ? 12 : y >> 108 == 0 ? 6 : 1;
     error |= (y == 0) | (y >> 124 != 0) | (x >> 127 != 0);
     y = y == 0 ? 1 : y;
-    i128 q = (i128)(x / y);
+    i128 q = (i128)unsigned_quotient(x, y);
     u128 rest = x - (u128)q * y;
     for (int left = Decimals; left > 0; left -= digits) {
         const u128 power = power_of_ten(left < digits ? left : digits);
-        const u128 more = rest * power, next = more / y;
+        const u128 more = rest * power, next = unsigned_quotient(more, y);
         q = add(mul(q, (i128)power, error), (i128)next, error);
         rest = more - next * y;
     }
@@ -809,7 +862,7 @@ GPUSCAN_HD i128 without_digits(i128 a, i128 digits, int &error) {
     const bool possible = (digits >= 1) & (digits <= 38);
     error |= !possible;
     const int n = possible ? (int)digits : 1;
-    const u128 power = power_of_ten(n), x = magnitude(a), cut = x / power, rest = x - cut * power;
+    const u128 power = power_of_ten(n), x = magnitude(a), cut = unsigned_quotient(x, power), rest = x - cut * power;
     const u128 r = (cut + (rest >= power - rest ? 1u : 0u)) * power_of_ten(n - 1);
     return a < 0 ? (i128)((u128)0 - r) : (i128)r;
 }
