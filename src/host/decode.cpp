@@ -11,7 +11,12 @@
 namespace gpuscan {
 namespace {
 
-constexpr size_t pages_per_task = 64;
+constexpr size_t most_pages_per_task = 64, fewest_pages_per_task = 8;
+
+// Where a backend may pin but few pages, a job has no more than some dozens; every thread shall have two tasks even then.
+size_t pages_per_task(size_t pages, size_t threads) {
+    return std::clamp((pages + 2 * threads - 1) / (2 * threads), fewest_pages_per_task, most_pages_per_task);
+}
 
 } // namespace
 
@@ -21,13 +26,14 @@ void decode_pages(ThreadPool &pool, const DecodeJob &job, DecodeResult &result, 
     result.dictionary_full = false;
     std::vector<AttributeWalk> walks = plan_walks(job, result.dictionary_full);
     std::vector<std::unique_ptr<PageDecoder>> decoders(pool.workers());
-    size_t tasks = (job.pages.size() + pages_per_task - 1) / pages_per_task;
+    const size_t of_task = pages_per_task(job.pages.size(), pool.workers());
+    const size_t tasks = (job.pages.size() + of_task - 1) / of_task;
     pool.run(tasks, [&](size_t task, unsigned worker) {
         auto &decoder = decoders[worker];
         if (!decoder)
             decoder = std::make_unique<PageDecoder>(walks, job.columns.size());
-        size_t end = std::min(job.pages.size(), (task + 1) * pages_per_task);
-        for (size_t i = task * pages_per_task; i < end;) {
+        size_t end = std::min(job.pages.size(), (task + 1) * of_task);
+        for (size_t i = task * of_task; i < end;) {
             if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
                 throw Cancelled();
             const size_t count = std::min(decoder->max_pages(), end - i);

@@ -49,6 +49,14 @@ void note_wide(ColumnStats &stats, int128 value) {
     stats.any_wide = true;
 }
 
+// Room that a thread keeps: jobs are many and short, and taking it anew would take as long as filling it.
+uint8_t *thread_memory(size_t bytes) {
+    thread_local std::vector<uint8_t> memory;
+    if (memory.size() < alignment + bytes)
+        memory = std::vector<uint8_t>(alignment + bytes);
+    return memory.data() + (alignment - reinterpret_cast<uintptr_t>(memory.data()) % alignment) % alignment;
+}
+
 template <class T> T load(const uint8_t *from) {
     T value;
     memcpy(&value, from, sizeof value);
@@ -67,14 +75,13 @@ PageDecoder::PageDecoder(const std::vector<AttributeWalk> &walks, size_t columns
             texts_.emplace_back(column.dictionary);
             any_text_ |= column.dictionary != nullptr;
         }
-    memory_.reset(new uint8_t[alignment + max_pages() * page_size + slack]());
-    copies_ = memory_.get() + (alignment - reinterpret_cast<uintptr_t>(memory_.get()) % alignment) % alignment;
 }
 
 size_t PageDecoder::max_pages() const { return any_text_ ? text_pages : 1; }
 
 void PageDecoder::decode(const PageRef *refs, size_t count, PageStatus *statuses) {
     std::vector<size_t> waiting(texts_.size());
+    copies_ = thread_memory(max_pages() * page_size + slack);
     for (page_number_ = 0; page_number_ < count; ++page_number_) {
         const PageRef &ref = refs[page_number_];
         for (size_t i = 0; i < texts_.size(); ++i)

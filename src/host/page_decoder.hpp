@@ -1,7 +1,6 @@
 // Taking heap pages apart, on one thread. See page_decoder.cpp.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "device/heap_page.cuh"
@@ -76,8 +75,7 @@ class PageDecoder {
     const std::vector<AttributeWalk> &walks_;
     std::vector<TextCodes> texts_; // by column, in the order of the walks
     bool any_text_ = false;
-    std::unique_ptr<uint8_t[]> memory_;
-    uint8_t *copies_;
+    uint8_t *copies_ = nullptr;     // of the pages that decode() takes
     const uint8_t *page_ = nullptr; // the present one
     uint32_t page_number_ = 0;
     uint32_t row_start_ = 0;
