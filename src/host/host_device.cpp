@@ -4,7 +4,6 @@
 // across the end). Large buffers are mappings of their own, on huge pages; freed, they go back to the system at once.
 #include "host/host_device.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +20,6 @@ namespace gpuscan {
 namespace {
 
 constexpr size_t alignment = 64;
-constexpr size_t small_page = 4096;
 
 // Outlives the device where a buffer does.
 struct MemoryAccount {
@@ -49,29 +47,15 @@ class Charge {
     size_t bytes_;
 };
 
-// Anonymous memory that starts at a huge page, so that the kernel backs it with huge pages where it may: filters leave
-// rows that lie far apart, and fetching those costs more in misses of the TLB than in misses of the cache otherwise
-// (SSB SF 1, 13 queries on two cores: 150 ms of CPU time without, 123 ms with).
-void *map_large(size_t bytes) {
-    void *mapped = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED)
-        return nullptr;
-    uint8_t *first = static_cast<uint8_t *>(mapped);
-    const size_t skipped = -reinterpret_cast<uintptr_t>(first) % huge_page;
-    if (skipped > 0)
-        munmap(first, skipped);
-    munmap(first + skipped + bytes, huge_page - skipped);
-    wish_huge_pages(first + skipped, bytes);
-    return first + skipped;
-}
-
+// Large ones lie on huge pages: filters leave rows that lie far apart, and fetching those costs more in misses of the TLB than
+// in misses of the cache otherwise (SSB SF 1, 13 queries on two cores: 150 ms of CPU time without, 123 ms with).
 class HostBuffer : public Buffer {
   public:
     HostBuffer(const std::shared_ptr<MemoryAccount> &account, size_t bytes) : charge_(account, bytes) {
         size = bytes;
         if (bytes >= huge_page) {
-            mapped_ = (bytes + small_page - 1) / small_page * small_page;
-            data = map_large(mapped_);
+            mapped_ = HugeMemory(bytes);
+            data = mapped_.data();
             comes_zeroed = true;
         } else if (posix_memalign(&data, alignment, std::max<size_t>(bytes, 1)) != 0) {
             data = nullptr;
@@ -80,15 +64,13 @@ class HostBuffer : public Buffer {
             throw OutOfDeviceMemory("out of memory");
     }
     ~HostBuffer() override {
-        if (mapped_ > 0)
-            munmap(data, mapped_);
-        else
+        if (mapped_.data() == nullptr)
             free(data);
     }
 
   private:
     Charge charge_;
-    size_t mapped_ = 0; // bytes of a mapping of its own
+    HugeMemory mapped_;
 };
 
 uint8_t *place(const Buffer &buffer, size_t offset, size_t bytes) {

@@ -11,6 +11,9 @@
 // place in it, so that a table grows without looking at texts. Entries are pointers to a text's length and bytes; they lie in
 // segments of doubling size, so that an entry's address follows from its code and readers need no lock.
 //
+// Of a large dictionary all this lies on huge pages, since page faults would take as long as the rest of the work: shards cut their
+// blocks from slabs that they share, and their tables of one size lie side by side.
+//
 // Nothing is left behind by an allocation that fails: codes are given when everything else is there.
 #include "engine/store/dictionary.hpp"
 
@@ -22,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/util/huge_pages.hpp"
 #include "engine/util/text_hash.hpp"
 
 namespace gpuscan {
@@ -33,7 +37,9 @@ constexpr uint32_t first_segment_bits = 8; // segment k holds 256 << k entries
 constexpr uint32_t max_segments = 24;
 constexpr uint32_t shard_count = 64;
 constexpr size_t group_size = 64; // texts that are asked for at once
-constexpr size_t first_slots = 16, first_block = 256, last_block = size_t(1) << 20;
+constexpr size_t first_slots = 16, first_block = 256;
+constexpr size_t last_block = size_t(64) << 10; // of which the slabs consist
+constexpr size_t slab_bytes = 2 * huge_page;
 constexpr uint32_t new_text = 1u << 31; // a code of a text that has none yet: its number among the group's new ones
 
 uint64_t slot_word(uint64_t hash, uint32_t code) { return (hash & 0xffffffff00000000u) | (code + 1); }
@@ -71,11 +77,19 @@ template <class T> Memory<T> zeroed(size_t count) {
     return Memory<T>(static_cast<T *>(memory));
 }
 
+// What has a memory of its own if it is small, else a part of a larger one.
+template <class T> struct Part {
+    T *at = nullptr;
+    Memory<T> own;
+    std::shared_ptr<HugeMemory> whole;
+};
+
 struct alignas(64) Shard {
     std::mutex lock; // all below
-    Memory<uint64_t> slots;
-    size_t mask = 0, used = 0; // used: slots that are not 0
-    std::vector<Memory<char>> blocks;
+    Part<uint64_t> slots;
+    size_t mask = 0, used = 0;        // used: slots that are not 0
+    std::vector<Memory<char>> blocks; // those that are no part of a slab
+    size_t nblocks = 0;
     char *block_at = nullptr;
     size_t block_left = 0;
 
@@ -94,8 +108,9 @@ struct Dictionary::Impl {
     }
 
     ~Impl() {
-        for (auto &segment : segments)
-            free(segment.load(std::memory_order_relaxed));
+        for (uint32_t k = 0; k < max_segments; ++k)
+            if (large_segments[k].data() == nullptr)
+                free(segments[k].load(std::memory_order_relaxed));
         give_back(held.load(std::memory_order_relaxed));
     }
 
@@ -135,20 +150,20 @@ struct Dictionary::Impl {
     };
 
     void grow(Shard &s, size_t count) {
-        size_t size = s.slots ? s.mask + 1 : first_slots;
+        size_t size = s.slots.at != nullptr ? s.mask + 1 : first_slots;
         while ((s.used + count) * 3 > size * 2)
             size *= 2;
-        if (s.slots && size == s.mask + 1)
+        if (s.slots.at != nullptr && size == s.mask + 1)
             return;
-        Memory<uint64_t> bigger = zeroed<uint64_t>(size);
-        const size_t old = s.slots ? s.mask + 1 : 0, mask = size - 1;
+        Part<uint64_t> bigger = make_slots(s, size);
+        const size_t old = s.slots.at != nullptr ? s.mask + 1 : 0, mask = size - 1;
         for (size_t i = 0; i < old; ++i) {
-            if (s.slots[i] == 0)
+            if (s.slots.at[i] == 0)
                 continue;
-            size_t at = (s.slots[i] >> 32) & mask;
-            while (bigger[at] != 0)
+            size_t at = (s.slots.at[i] >> 32) & mask;
+            while (bigger.at[at] != 0)
                 at = (at + 1) & mask;
-            bigger[at] = s.slots[i];
+            bigger.at[at] = s.slots.at[i];
         }
         hold(size * sizeof(uint64_t));
         give_back(old * sizeof(uint64_t));
@@ -156,10 +171,31 @@ struct Dictionary::Impl {
         s.mask = mask;
     }
 
+    // Empty slots. Hashes are spread evenly, so if one shard needs so many, the others do or will soon.
+    Part<uint64_t> make_slots(const Shard &s, size_t size) {
+        Part<uint64_t> slots;
+        if (size * sizeof(uint64_t) * shard_count < huge_page) {
+            slots.own = zeroed<uint64_t>(size);
+            slots.at = slots.own.get();
+            return slots;
+        }
+        std::lock_guard<std::mutex> guard(memory_lock);
+        std::weak_ptr<HugeMemory> &of_size = tables[__builtin_ctzll(size)];
+        slots.whole = of_size.lock();
+        if (!slots.whole) {
+            slots.whole = std::make_shared<HugeMemory>(size * sizeof(uint64_t) * shard_count);
+            if (slots.whole->data() == nullptr)
+                throw std::bad_alloc();
+            of_size = slots.whole;
+        }
+        slots.at = reinterpret_cast<uint64_t *>(slots.whole->data()) + static_cast<size_t>(&s - shards) * size;
+        return slots;
+    }
+
     // The slot of the text, or the free one where the search ends. `texts`: the group's, new ones among them.
     size_t search(const Shard &s, const Text &text, Text *const *texts, const uint32_t *fresh) const {
         for (size_t at = s.place_of(text.hash);; at = (at + 1) & s.mask) {
-            const uint64_t word = s.slots[at];
+            const uint64_t word = s.slots.at[at];
             if (word == 0)
                 return at;
             if ((word ^ text.hash) >> 32)
@@ -180,14 +216,14 @@ struct Dictionary::Impl {
         const Shard &s = g.shard;
         const char *const *entries[group_size];
         for (size_t i = 0; i < g.count; ++i)
-            __builtin_prefetch(&s.slots[s.place_of(g.texts[i]->hash)]);
+            __builtin_prefetch(&s.slots.at[s.place_of(g.texts[i]->hash)]);
         for (size_t i = 0; i < g.count; ++i) {
             Text &text = *g.texts[i];
             text.code = full;
             entries[i] = nullptr;
-            for (size_t at = s.place_of(text.hash); s.slots[at] != 0; at = (at + 1) & s.mask)
-                if ((s.slots[at] ^ text.hash) >> 32 == 0) {
-                    text.code = static_cast<uint32_t>(s.slots[at]) - 1;
+            for (size_t at = s.place_of(text.hash); s.slots.at[at] != 0; at = (at + 1) & s.mask)
+                if ((s.slots.at[at] ^ text.hash) >> 32 == 0) {
+                    text.code = static_cast<uint32_t>(s.slots.at[at]) - 1;
                     entries[i] = entry_place(text.code);
                     __builtin_prefetch(entries[i]);
                     break;
@@ -198,7 +234,7 @@ struct Dictionary::Impl {
                 __builtin_prefetch(*entries[i]);
         for (size_t i = 0; i < g.count; ++i)
             if (entries[i] != nullptr && !equal(text_at(*entries[i]), *g.texts[i])) {
-                const uint64_t word = s.slots[search(s, *g.texts[i], nullptr, nullptr)];
+                const uint64_t word = s.slots.at[search(s, *g.texts[i], nullptr, nullptr)];
                 g.texts[i]->code = word != 0 ? static_cast<uint32_t>(word) - 1 : full;
             }
     }
@@ -210,29 +246,60 @@ struct Dictionary::Impl {
             if (text.code != full)
                 continue;
             const size_t at = search(g.shard, text, g.texts, g.fresh);
-            if (g.shard.slots[at] == 0) {
-                g.shard.slots[at] = slot_word(text.hash, new_text | static_cast<uint32_t>(g.nfresh));
+            if (g.shard.slots.at[at] == 0) {
+                g.shard.slots.at[at] = slot_word(text.hash, new_text | static_cast<uint32_t>(g.nfresh));
                 g.places[g.nfresh] = at;
                 g.fresh[g.nfresh++] = static_cast<uint32_t>(i);
             }
-            text.code = static_cast<uint32_t>(g.shard.slots[at]) - 1;
+            text.code = static_cast<uint32_t>(g.shard.slots.at[at]) - 1;
         }
     }
 
     char *block_room(Shard &s, size_t bytes) {
         if (bytes > s.block_left) {
-            const size_t next = std::min(last_block, first_block << std::min<size_t>(s.blocks.size(), 20));
+            const size_t next = std::min(last_block, first_block << std::min<size_t>(s.nblocks, 20));
             const size_t size = std::max(bytes, next);
-            s.blocks.reserve(s.blocks.size() + 1);
-            Memory<char> block(static_cast<char *>(malloc(size)));
-            if (!block)
-                throw std::bad_alloc();
-            hold(size);
-            s.block_at = block.get();
+            if (size == last_block) {
+                s.block_at = part_of_slab();
+            } else {
+                s.blocks.reserve(s.blocks.size() + 1);
+                Memory<char> block(static_cast<char *>(malloc(size)));
+                if (!block)
+                    throw std::bad_alloc();
+                hold(size);
+                s.block_at = block.get();
+                s.blocks.push_back(std::move(block));
+            }
             s.block_left = size;
-            s.blocks.push_back(std::move(block));
+            ++s.nblocks;
         }
         return s.block_at; // cppcheck-suppress returnDanglingLifetime // the block lives on in s.blocks
+    }
+
+    char *part_of_slab() {
+        std::lock_guard<std::mutex> guard(memory_lock);
+        if (slab_left == 0) {
+            slabs.reserve(slabs.size() + 1);
+            HugeMemory slab(slab_bytes);
+            if (slab.data() == nullptr)
+                throw std::bad_alloc();
+            slabs.push_back(std::move(slab));
+            slab_left = slab_bytes;
+            hold(slab_bytes);
+        }
+        char *const part = slabs.back().data() + (slab_bytes - slab_left);
+        slab_left -= last_block;
+        return part;
+    }
+
+    const char **make_segment(uint32_t number, size_t entries) {
+        const size_t bytes = entries * sizeof(const char *);
+        if (bytes < huge_page)
+            return zeroed<const char *>(entries).release();
+        large_segments[number] = HugeMemory(bytes);
+        if (large_segments[number].data() == nullptr)
+            throw std::bad_alloc();
+        return reinterpret_cast<const char **>(large_segments[number].data());
     }
 
     // Gives consecutive codes to the stored texts, as many as there is room for; answers how many and the first.
@@ -252,7 +319,7 @@ struct Dictionary::Impl {
             const char **segment = segments[at.segment].load(std::memory_order_relaxed);
             if (segment == nullptr) {
                 const size_t entries = size_t(1) << (first_segment_bits + at.segment);
-                segment = zeroed<const char *>(entries).release();
+                segment = make_segment(at.segment, entries);
                 segments[at.segment].store(segment, std::memory_order_release);
                 hold(entries * sizeof(*segment));
             }
@@ -268,7 +335,7 @@ struct Dictionary::Impl {
     // Takes slots back that have no code. Nothing was placed after them, so no search leads across them.
     static void forget_fresh(Group &g, size_t first) {
         for (size_t i = first; i < g.nfresh; ++i)
-            g.shard.slots[g.places[i]] = 0;
+            g.shard.slots.at[g.places[i]] = 0;
     }
 
     void add_fresh(Group &g) {
@@ -296,7 +363,7 @@ struct Dictionary::Impl {
             throw;
         }
         for (size_t i = 0; i < granted; ++i)
-            s.slots[g.places[i]] = slot_word(s.slots[g.places[i]], first + static_cast<uint32_t>(i));
+            s.slots.at[g.places[i]] = slot_word(s.slots.at[g.places[i]], first + static_cast<uint32_t>(i));
         forget_fresh(g, granted);
         s.used += granted;
         for (size_t i = 0; i < g.count; ++i) {
@@ -324,8 +391,14 @@ struct Dictionary::Impl {
     std::atomic<uint32_t> size{0};
     std::atomic<bool> refused{false};
     std::atomic<const char **> segments[max_segments] = {};
+    HugeMemory large_segments[max_segments]; // under codes_lock: the memory of those that are large
 
     Shard shards[shard_count];
+    std::mutex memory_lock;               // taken after a shard's: what follows
+    std::weak_ptr<HugeMemory> tables[64]; // slots of all shards that have so many (binary logarithm)
+    std::vector<HugeMemory> slabs;
+    size_t slab_left = 0; // bytes of the last one
+
     std::mutex codes_lock; // taken after a shard's: `size` and what follows
     size_t counted = 0;    // of max_bytes
 
@@ -371,9 +444,9 @@ uint32_t Dictionary::find(std::string_view text) const {
     Text one = {text.data(), static_cast<uint32_t>(text.size()), full, text_hash(text.data(), text.size())};
     Shard &s = impl_->shard_of(one.hash);
     std::lock_guard<std::mutex> guard(s.lock);
-    if (!s.slots)
+    if (s.slots.at == nullptr)
         return full;
-    const uint64_t word = s.slots[impl_->search(s, one, nullptr, nullptr)];
+    const uint64_t word = s.slots.at[impl_->search(s, one, nullptr, nullptr)];
     return word != 0 ? static_cast<uint32_t>(word) - 1 : full;
 }
 
