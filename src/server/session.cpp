@@ -28,7 +28,9 @@ constexpr size_t max_identity_bytes = size_t(1)
 constexpr size_t compared_rows = 512, compared_part = 32;
 // A GPU builds the table of fewer rows in less time than it takes to bring a few values from there.
 constexpr size_t compared_from_device = size_t(1) << 19;
-constexpr int run_attempts = 3; // of the main pipeline, evicting in between when the device runs out of memory
+constexpr int most_rough_runs = 3;    // over rough ranks, then they are completed
+constexpr uint64_t rows_per_text = 8; // that a program may run over twice, rather than sort all texts
+constexpr int run_attempts = 3;       // of the main pipeline, evicting in between when the device runs out of memory
 
 bool is_staging(Command command) {
     return command == Command::StageMany || command == Command::Stage || command == Command::Decode ||
@@ -206,6 +208,7 @@ void Session::open(MessageReader &in, MessageWriter &out, const std::atomic<uint
     cancel_ = cancel;
     if (!delivers_rows())
         merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel);
+    extreme_ranks_ = ExtremeRanks(program_);
     feeds_.resize(program_.sources.size());
     other_feeds_.resize(program_.sources.size());
     lookups_.resize(program_.lookups.size());
@@ -544,12 +547,59 @@ void Session::run_rest() {
     });
 }
 
+// The main pipeline's rows once more: what tables were built stays.
+void Session::begin_again() {
+    rest_stats_ += execution_->stats();
+    std::unique_ptr<Execution> next = device_->device->prepare(program_, cancel_);
+    for (uint32_t i = 0; i < lookups_.size(); ++i)
+        if (lookups_[i].table)
+            next->set_lookup(i, lookups_[i].table);
+    for (uint32_t p = 0; p < pipeline_; ++p)
+        next->use_build(p, execution_->finished_build(p));
+    execution_ = std::move(next);
+}
+
+// Runs an only pass over rough ranks until its result, which run() answers, shows none (extreme_ranks.hpp).
+template <class Run> void Session::run_until_sharp(Run run) {
+    for (int runs = 1;; ++runs) {
+        const bool again = sharpen_shown(run());
+        if (runs > 1) { // (the same rows)
+            rest_stats_.rows_in -= execution_->stats().rows_in;
+            rest_stats_.rows_out -= execution_->stats().rows_out;
+        }
+        if (!again)
+            return;
+        if (runs == most_rough_runs)
+            sharpen_all();
+        begin_again();
+    }
+}
+
+// Is it worth to run with the rough ranks that there are? A row in the program takes a part of the time in which a text is sorted.
+bool Session::runs_roughly(const PassInput &input, bool last) {
+    size_t texts = 0;
+    for (const LookupState &state : lookups_)
+        if (state.table && !state.table->rough.empty())
+            texts = std::max(texts, state.table->entries);
+    if (texts == 0 || (last && first_pass_ && input.rows <= texts * rows_per_text))
+        return texts > 0;
+    sharpen_all();
+    return false;
+}
+
 void Session::run_main(PassInput &input, bool last) {
     skip(pipeline_, input);
-    const bool rest = has_unmatched(program_);
+    const bool rest = has_unmatched(program_), roughly = runs_roughly(input, last);
     if (delivers_rows()) {
         with_results([&] {
-            collect_rows(input);
+            if (roughly)
+                run_until_sharp([&]() -> const RowTable & {
+                    rows_ = RowTable();
+                    collect_rows(input);
+                    return rows_;
+                });
+            else
+                collect_rows(input);
             if (last && rest)
                 run_rest();
             if (last)
@@ -559,8 +609,15 @@ void Session::run_main(PassInput &input, bool last) {
     }
     // Without any row there is still the one group of a query without GROUP BY.
     const bool only = last && !any_pass_ && program_.main().sets.count == 0 && !rest;
-    bool is_result = false;
-    if (last && !any_pass_ && !rest && program_.counts_distinct())
+    bool is_result = roughly;
+    if (roughly)
+        run_until_sharp([&]() -> const GroupTable & {
+            merger_ = std::make_unique<GroupMerger>(program_, device_->device->work_memory(), cancel_);
+            merger_->add(with_room([&] { return execution_->run_aggregate(input.chunks); }));
+            groups_ = merger_->finish();
+            return groups_;
+        });
+    else if (last && !any_pass_ && !rest && program_.counts_distinct())
         is_result = with_room([&] { return execution_->run_to_result(input.chunks, groups_); });
     if (!is_result && (!input.chunks.empty() || (last && !any_pass_))) {
         any_pass_ = true;

@@ -15,11 +15,13 @@
 
 #include "engine/ir/build_identity.hpp"
 #include "engine/ir/program.hpp"
+#include "engine/result/extreme_ranks.hpp"
 #include "engine/result/group_merge.hpp"
 #include "engine/result/stage_rows.hpp"
 #include "engine/store/deferred_evaluation.hpp"
 #include "engine/store/skip.hpp"
 #include "engine/store/text_function.hpp"
+#include "engine/store/text_order.hpp"
 #include "server/source_feed.hpp"
 
 namespace gpuscan {
@@ -141,7 +143,15 @@ class Session {
     std::vector<uint32_t> read_texts(MessageReader &in, uint32_t count, const uint8_t *nulls, uint32_t unified) const;
     std::shared_ptr<LookupTable> evaluate(uint32_t lookup, const TextFunction &function, size_t entries,
                                           const LookupRef &base, Dictionary *texts);
-    std::shared_ptr<LookupTable> rank(uint32_t lookup, bool without_blanks, size_t entries, const LookupRef &base);
+    std::shared_ptr<LookupTable> rank(uint32_t lookup, bool without_blanks, size_t entries, const LookupRef &base,
+                                      bool rough);
+    RunTasks all_threads() const;
+    void sharpen_ranks(uint32_t lookup, const std::vector<size_t> &which);
+    bool runs_roughly(const PassInput &input, bool last);
+    template <class Run> void run_until_sharp(Run run);
+    void sharpen_all();
+    template <class Result> bool sharpen_shown(const Result &result);
+    void begin_again();
     LookupContents contents_of(uint32_t lookup) const;
     Skipper make_skipper(uint32_t pipeline) const;
     void skip(uint32_t pipeline, PassInput &input);
@@ -185,6 +195,7 @@ class Session {
     std::vector<std::unique_ptr<SourceFeed>> feeds_; // by number: the first of each source, then the others
     std::vector<std::vector<uint32_t>> other_feeds_; // by source: numbers of the feeds beside the first
     std::vector<LookupState> lookups_;
+    ExtremeRanks extreme_ranks_;
     DeferredState deferred_;
     std::vector<std::shared_ptr<Dictionary>> unified_dictionaries_; // by number, from 1
     bool speculated_ = false;                                       // the device knows what will most likely be read
@@ -197,7 +208,7 @@ class Session {
     GroupTable groups_;
     RowTable rows_;
     size_t fetched_ = 0;        // groups, or rows of the first block
-    ExecutionStats rest_stats_; // of the executions that ran over unmatched rows
+    ExecutionStats rest_stats_; // of the executions that ran over unmatched rows, or before
     ExecutionStats counted_;    // what the counters already have
     uint64_t chunks_skipped_ = 0, rows_skipped_ = 0;
     uint64_t groups_dropped_ = 0;

@@ -1,5 +1,6 @@
 // The texts of a session: dictionaries, the tables over their codes, and the unified dictionaries that tables of texts lead into.
 #include <algorithm>
+#include <numeric>
 
 #include "engine/store/text_order.hpp"
 #include "engine/util/text_hash.hpp"
@@ -14,6 +15,8 @@ namespace {
 constexpr size_t piece_entries = 16 * 1024; // evaluated by one thread at a time
 constexpr uint32_t read_ahead = 8;
 constexpr uint32_t max_unified_dictionaries = 4096;
+constexpr size_t asked_part =
+    8; // of a dictionary's texts: when queries have asked for the ranks of more, all are sorted
 
 bool yields(const TextFunction &function, Type type) {
     switch (function.result()) {
@@ -41,6 +44,22 @@ uint32_t not_full(uint32_t code) {
     if (code == Dictionary::full)
         throw DeviceError("too many distinct values of an expression");
     return code;
+}
+
+std::vector<size_t> all_rough(const LookupTable &table) {
+    std::vector<size_t> all(table.rough.size());
+    std::iota(all.begin(), all.end(), size_t(0));
+    return all;
+}
+
+// These, or all where queries have asked for so many by now: each time costs a second run and a copy of the table.
+std::vector<size_t> these_or_all(const LookupTable &table, const std::vector<size_t> &which) {
+    size_t left = 0;
+    for (const RoughRanks &rough : table.rough)
+        left += rough.last - rough.first;
+    for (size_t i : which)
+        left -= table.rough[i].last - table.rough[i].first;
+    return table.entries - left > table.entries / asked_part ? all_rough(table) : which;
 }
 
 void copy_base(LookupTable &table, const LookupTable &base) {
@@ -145,12 +164,18 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
     LookupRef cached = device_->lookups->find(dictionary, key);
     if (request.ranks != RankOrder::None && state.ranks == request.ranks && state.table)
         cached = state.table; // of an earlier pass, whose results have its ranks
+    const bool rough = !is_uncounted() && extreme_ranks_.may_be_rough(request.lookup, reply.entries);
     if (cached && cached->entries >= reply.entries) {
         if (state.table != cached)
             execution_->set_lookup(request.lookup, cached);
         state = LookupState();
         state.ranks = request.ranks;
         state.table = std::move(cached);
+        if (!state.table->rough.empty()) {
+            state.key = key;
+            if (!rough)
+                sharpen_ranks(request.lookup, all_rough(*state.table));
+        }
         reply.entries = static_cast<uint32_t>(state.table->entries);
         reply.first = reply.entries + 1;
         return out.put(reply);
@@ -165,7 +190,7 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
     }
     if (request.ranks != RankOrder::None) {
         const bool without_blanks = request.ranks == RankOrder::BytesWithoutBlanks;
-        set_lookup(request.lookup, rank(request.lookup, without_blanks, reply.entries, cached));
+        set_lookup(request.lookup, rank(request.lookup, without_blanks, reply.entries, cached, rough));
         return out.put(reply);
     }
     if (function.empty()) {
@@ -246,16 +271,63 @@ std::vector<uint32_t> Session::read_texts(MessageReader &in, uint32_t count, con
     return codes;
 }
 
-std::shared_ptr<LookupTable> Session::rank(uint32_t lookup, bool without_blanks, size_t entries,
-                                           const LookupRef &base) {
-    const WorkMemoryRef &memory = device_->device->work_memory();
-    auto table = std::make_shared<LookupTable>(Type::I32, entries, memory);
-    const RunTasks run = [this](size_t count, const std::function<void(size_t)> &task) {
+// ---- ranks (text_order.hpp, extreme_ranks.hpp) ----
+
+RunTasks Session::all_threads() const {
+    return [this](size_t count, const std::function<void(size_t)> &task) {
         device_->pool().run(count, [&task](size_t index, unsigned) { task(index); });
     };
-    rank_by_bytes(*table, {dictionary_of(lookup), without_blanks}, base.get(), memory, run, cancel_);
+}
+
+std::shared_ptr<LookupTable> Session::rank(uint32_t lookup, bool without_blanks, size_t entries, const LookupRef &base,
+                                           bool rough) {
+    const WorkMemoryRef &memory = device_->device->work_memory();
+    auto table = std::make_shared<LookupTable>(Type::I32, entries, memory);
+    const TextOrder order = {dictionary_of(lookup), without_blanks};
+    if (rough && !takes_few_in(entries, base.get()))
+        rank_roughly(*table, order, memory, all_threads(), cancel_);
+    else
+        rank_by_bytes(*table, order, base.get(), memory, all_threads(), cancel_);
     return table;
 }
+
+// (Others may be using the table as it is.)
+void Session::sharpen_ranks(uint32_t lookup, const std::vector<size_t> &which) {
+    const LookupState &state = lookups_[lookup];
+    const WorkMemoryRef &memory = device_->device->work_memory();
+    const LookupTable &before = *state.table;
+    auto table = std::make_shared<LookupTable>(Type::I32, before.entries, memory);
+    copy_base(*table, before);
+    table->nulls[before.entries] = 1;
+    table->by_rank.charge_to(memory);
+    table->by_rank.append(before.by_rank.data(), before.by_rank.size());
+    table->rough = before.rough;
+    const TextOrder order = {dictionary_of(lookup), state.ranks == RankOrder::BytesWithoutBlanks};
+    sharpen(*table, order, these_or_all(before, which), memory, all_threads(), cancel_);
+    set_lookup(lookup, table);
+}
+
+void Session::sharpen_all() {
+    for (uint32_t i = 0; i < lookups_.size(); ++i)
+        if (lookups_[i].table && !lookups_[i].table->rough.empty())
+            sharpen_ranks(i, all_rough(*lookups_[i].table));
+}
+
+// Does the result show texts of which it is not known yet which come first? It is now, and the program must run again.
+template <class Result> bool Session::sharpen_shown(const Result &result) {
+    bool any = false;
+    for (uint32_t i = 0; i < lookups_.size(); ++i) {
+        if (!lookups_[i].table || lookups_[i].table->rough.empty())
+            continue;
+        const std::vector<size_t> which = extreme_ranks_.shown(i, *lookups_[i].table, result);
+        if (!which.empty())
+            sharpen_ranks(i, which);
+        any = any || !which.empty();
+    }
+    return any;
+}
+template bool Session::sharpen_shown(const GroupTable &);
+template bool Session::sharpen_shown(const RowTable &);
 
 void Session::codes_of_ranks(MessageReader &in, MessageWriter &out) {
     const CodesOfRanksRequest request = in.head<CodesOfRanksRequest>();

@@ -27,6 +27,14 @@ CREATE FUNCTION order_check() RETURNS SETOF text LANGUAGE sql AS $$
     UNION ALL
     SELECT check_matrix('SELECT * FROM (SELECT %1$s, id FROM t ORDER BY %1$s %2$s, id LIMIT 9) x', '{u,e,i,b}', '{"","DESC","DESC NULLS LAST","NULLS FIRST"}')
     UNION ALL
+    SELECT check_matrix('SELECT * FROM (SELECT u, e, b, id FROM t ORDER BY %1$s, id DESC LIMIT 7) x', '{"u,e","e DESC,u","g,b,u","length(u),u DESC","b,g DESC,e NULLS FIRST"}')
+    UNION ALL
+    SELECT check_matrix('SELECT * FROM (SELECT %1$s FROM t WHERE id %% 4 = 1 ORDER BY %1$s %2$s FETCH FIRST 5 ROWS WITH TIES) x', '{u,e,b}', '{"","DESC NULLS LAST"}')
+    UNION ALL
+    SELECT check_matrix('SELECT max(%1$s), min(%2$s) FROM t JOIN other USING (id)', '{t.u,other.u,t.e,t.b}', '{t.u,other.e,t.i}')
+    UNION ALL
+    SELECT check_matrix('SELECT * FROM (SELECT %1$s, id FROM t ORDER BY %1$s, id OFFSET 11000) x', '{u,e,b}')
+    UNION ALL
     SELECT check_matrix('SELECT * FROM (SELECT %1$s, count(*) FROM t GROUP BY %1$s ORDER BY count(*) DESC, %1$s LIMIT 5) x', '{u,e,i,b}')
     UNION ALL
     SELECT check_matrix('SELECT %1$s, count(*) FROM t %2$s GROUP BY %1$s', '{u,e,i,b}', '{"","WHERE id < 6000","WHERE id < 9000"}')

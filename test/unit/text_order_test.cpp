@@ -93,6 +93,54 @@ TEST_P(TextOrderTest, TakesNewTextsIn) {
     }
 }
 
+// Texts of a range are equal or behind all of the range before, and what is sharpened is as if all had been sorted.
+TEST_P(TextOrderTest, IsRoughFirst) {
+    std::mt19937 random(9);
+    for (size_t n : {0, 1, 3, 3000, 200000}) {
+        Dictionary dictionary(1u << 20, size_t(1) << 30);
+        for (size_t i = 0; i < n; ++i)
+            dictionary.intern(random_text(random));
+        const TextOrder order = {dictionary, GetParam()};
+        LookupTable whole(Type::I32, dictionary.size()), table(Type::I32, dictionary.size());
+        rank_by_bytes(whole, order, nullptr, nullptr, two_threads, nullptr);
+        rank_roughly(table, order, nullptr, two_threads, nullptr);
+        const int32_t *const ranks = reinterpret_cast<const int32_t *>(table.values.data());
+        const int32_t *const right = reinterpret_cast<const int32_t *>(whole.values.data());
+        EXPECT_TRUE(n < 3000 || !table.rough.empty());
+        for (size_t round = 0; round < 3; ++round) {
+            std::vector<uint32_t> first(table.entries); // of the rough range that has a rank, else that rank
+            for (size_t i = 0; i < first.size(); ++i)
+                first[i] = static_cast<uint32_t>(i);
+            for (const RoughRanks &range : table.rough)
+                std::fill(first.begin() + range.first, first.begin() + range.last, range.first);
+            for (uint32_t code = 0; code < table.entries; ++code) {
+                const size_t rank = static_cast<size_t>(right[code]);
+                ASSERT_EQ(first[rank], static_cast<uint32_t>(ranks[code]));
+            }
+            std::vector<size_t> which; // every third, then all that are left
+            for (size_t i = 0; i < table.rough.size(); i += round == 0 ? 3 : 1)
+                which.push_back(i);
+            sharpen(table, order, which, nullptr, two_threads, nullptr);
+        }
+        EXPECT_TRUE(table.rough.empty());
+        expect_ranks(dictionary, table, GetParam());
+    }
+}
+
+TEST_P(TextOrderTest, CompletesNoRoughRanksByAFewTexts) {
+    std::mt19937 random(10);
+    Dictionary dictionary(1u << 20, size_t(1) << 30);
+    for (size_t i = 0; i < 20000; ++i)
+        dictionary.intern(random_text(random));
+    const TextOrder order = {dictionary, GetParam()};
+    LookupTable known(Type::I32, dictionary.size());
+    rank_roughly(known, order, nullptr, two_threads, nullptr);
+    dictionary.intern("https://www.example.org/new");
+    LookupTable table(Type::I32, dictionary.size());
+    rank_by_bytes(table, order, &known, nullptr, two_threads, nullptr);
+    expect_ranks(dictionary, table, GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Blanks, TextOrderTest, testing::Bool());
 
 TEST(TextOrder, EqualBeginningsOfManyTexts) {

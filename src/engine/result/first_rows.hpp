@@ -22,6 +22,7 @@ class FirstRows {
     FirstRows(std::vector<SortColumn> keys, std::vector<Type> types, uint64_t top, bool ties);
 
     bool all() const { return top_ == UINT64_MAX; }
+    uint64_t top() const { return top_; } // how many, but for ties
     const RowOrder &order() const { return order_; }
     // Is a new row with this number none of them?
     bool refuses(uint64_t number) const {

@@ -13,6 +13,12 @@ std::string full_key(const Dictionary &dictionary, const std::string &key) {
 }
 
 size_t count_known(const LookupTable &table, const KnownEntries &known) {
+    if (!table.rough.empty()) {
+        size_t count = table.entries + 1;
+        for (const RoughRanks &rough : table.rough)
+            count -= rough.last - rough.first;
+        return count;
+    }
     return known ? static_cast<size_t>(std::count(known->begin(), known->end(), 1)) : table.entries + 1;
 }
 

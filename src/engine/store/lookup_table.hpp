@@ -13,6 +13,12 @@
 
 namespace gpuscan {
 
+// Ranks [first, last) of a table of ranks, of whose texts nobody knows the order: all have the rank `first`. They begin with the same
+// `depth` bytes.
+struct RoughRanks {
+    uint32_t first, last, depth;
+};
+
 class LookupTable {
   public:
     // `memory`: the account that it is charged to for as long as it lives; nullptr: none. Throws OutOfWorkMemory.
@@ -48,6 +54,7 @@ class LookupTable {
     std::vector<uint8_t> nulls;  // likewise, 1 = NULL
     WorkArray<uint32_t>
         by_rank; // of a table of ranks (text_order.hpp): the entry of each, the first of several; else empty
+    std::vector<RoughRanks> rough; // of a table of ranks, ascending; none: every rank is a text's own
 
     // To be called when the table is filled: makes truths and flags 0 or 1, and finds out about the table what follows.
     void finish();
@@ -56,7 +63,10 @@ class LookupTable {
     int64_t min = 0, max = 0;
     uint64_t id = 0; // of a table that is cached (cached_lookups.hpp): unique in this process; else 0
 
-    size_t bytes() const { return sizeof(*this) + values.capacity() + nulls.capacity() + by_rank.bytes(); }
+    size_t bytes() const {
+        return sizeof(*this) + values.capacity() + nulls.capacity() + by_rank.bytes() +
+               rough.capacity() * sizeof rough[0];
+    }
 
     // A device's copy, which it makes under the lock when it first needs it.
     struct DeviceCopy {

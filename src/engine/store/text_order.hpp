@@ -26,6 +26,18 @@ struct TextOrder {
 void rank_by_bytes(LookupTable &table, const TextOrder &order, const LookupTable *base, const WorkMemoryRef &memory,
                    const RunTasks &run, const std::atomic<uint32_t> *cancel);
 
+// Does it do that?
+bool takes_few_in(size_t entries, const LookupTable *base);
+
+// The same with rough ranks (LookupTable::rough): ranges of a small part of the texts each, where most texts differ early. Takes a
+// fraction of the time.
+void rank_roughly(LookupTable &table, const TextOrder &order, const WorkMemoryRef &memory, const RunTasks &run,
+                  const std::atomic<uint32_t> *cancel);
+
+// Finds the ranks in some of the table's rough ranges (their numbers, ascending), which are none then.
+void sharpen(LookupTable &table, const TextOrder &order, const std::vector<size_t> &which, const WorkMemoryRef &memory,
+             const RunTasks &run, const std::atomic<uint32_t> *cancel);
+
 // Fills `by_rank` of a table of ranks that somebody else has found: for each the first code that has it.
 void invert_ranks(LookupTable &table);
 
