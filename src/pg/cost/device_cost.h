@@ -45,7 +45,8 @@ Cost device_missing_cost(const tier::RelationWork *work); // the part of it that
 // it keeps what comes out, as long as it has the texts. `evaluated`: for which PostgreSQL evaluates one. `shown`: that the backend needs to
 // show groups. `demands`: expressions of which the device first collects what they need (engine/store/deferred_evaluation.hpp).
 struct TextWork : tier::Ledger::Texts {
-    Cost calls; // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE
+    int shown_columns; // of results, whose texts may be any of `shown`
+    Cost calls;        // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE
 };
 
 // May a column have so many different texts of so many bytes? With more the device gives up. What they take may be half of gpuscan.cache_size.

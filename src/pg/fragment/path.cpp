@@ -561,8 +561,10 @@ static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Fra
                         const PathTarget *results, tier::Breakdown *breakdown) {
     tier::Ledger ledger = device_ledger(breakdown);
     ledger.start(trial->nsources, trial->nlookups);
-    ledger.texts(*texts);
-    ledger.plan_cost(tier::Stage::Texts, texts->calls);
+    TextWork work = *texts;
+    work.shown = std::min(work.shown, groups.delivered * work.shown_columns);
+    ledger.texts(work);
+    ledger.plan_cost(tier::Stage::Texts, work.calls);
     price_groups(root, spec, trial, candidate->rows, groups, &ledger);
     ledger.plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple));
     if (spec->sorted)

@@ -2,7 +2,7 @@
 //
 // Every text of a column is numbered once, when the column is read into the cache, and that is part of what bringing it takes;
 // expressions over it are evaluated for every entry, by the device, which keeps the results, or by the backend; and the texts that
-// groups or rows show are read by the backend: all of a dictionary, or for a few rows those that they have (exec/rows.cpp). A
+// groups or rows show are read by the backend: all of a dictionary, or for a few rows or groups those that they have (exec/code_set.cpp). A
 // function that may fail costs what PostgreSQL says it does, once per value, and one more run to find out which values there are. A
 // column of unique texts makes each of these as long as the table, and beyond a limit the device gives up
 // (engine/store/dictionary.hpp), so that only the statistics can tell in time.
@@ -23,7 +23,8 @@
 
 namespace gpuscan {
 
-static constexpr double ranking_texts = 3; // LIKE for so many takes a device as long as finding the rank of one
+// LIKE for so many takes a device as long as finding the rank of one, or, where only the first or last ones are wanted, a rough one.
+static constexpr double ranking_texts = 3, ranking_texts_roughly = 0.5;
 
 // 0: nobody knows.
 static double known_distinct(PlannerInfo *root, const Var *column) {
@@ -62,6 +63,12 @@ static bool is_native_lookup(const FragmentLookup *lookup) {
     const bool native = append_native_function(&function, lookup);
     pfree(function.data);
     return native;
+}
+
+// Does the result show few ranks (engine/result/extreme_ranks.hpp)?
+static bool shows_extremes(const Fragment *fragment) {
+    return fragment->delivers_rows ? fragment->order != NIL && fragment->top != nullptr
+                                   : fragment->nkeys == 0 && fragment->having == NIL;
 }
 
 static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int source, int column) {
@@ -162,14 +169,19 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
         if (lookup->kind == LookupKind::Rank && !native)
             work->calls += sorting_texts(evaluated);
         if (native)
-            work->native += lookup->kind == LookupKind::Rank ? ranking_texts * evaluated : evaluated;
+            work->native += lookup->kind != LookupKind::Rank ? evaluated
+                            : shows_extremes(fragment)       ? ranking_texts_roughly * evaluated
+                                                             : ranking_texts * evaluated;
         else
             work->evaluated += evaluated;
     }
-    for (int i = 0; i < fragment->noutputs; ++i)
-        if ((fragment->outputs[i].type == Type::Code && fragment->outputs[i].unified == 0) ||
-            fragment->outputs[i].rank_lookup >= 0)
-            work->shown += distinct_texts(root, fragment, fragment->outputs[i].source, fragment->outputs[i].column);
+    for (int i = 0; i < fragment->noutputs; ++i) {
+        const FragmentOutput *output = &fragment->outputs[i];
+        if ((output->type != Type::Code || output->unified != 0) && output->rank_lookup < 0)
+            continue;
+        work->shown += distinct_texts(root, fragment, output->source, output->column);
+        ++work->shown_columns;
+    }
     return fits;
 }
 
