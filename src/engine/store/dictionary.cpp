@@ -189,6 +189,9 @@ struct Dictionary::Impl {
             of_size = slots.whole;
         }
         slots.at = reinterpret_cast<uint64_t *>(slots.whole->data()) + static_cast<size_t>(&s - shards) * size;
+        // A huge page that is read first is the kernel's page of zeros, which a write then has to copy.
+        for (size_t i = 0; i < size; i += huge_page / sizeof(uint64_t))
+            slots.at[i] = 0;
         return slots;
     }
 
