@@ -71,7 +71,7 @@ struct CountInfo {
     X(ValueStep, "value_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "three conditions", 1, 0.00035, "a condition is evaluated for a row") \
     X(RowStep, "row_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "six sums", 1.5, 0.0017, "a row is looked up, or updates an aggregate's state") \
     X(RowBuilt, "row_built", Tier::Processor, Pattern::None, Sharing::One, "row", "join with a large table", 12, 0.05, "a row of a join table is collected and inserted") \
-    X(TextNumbered, "text_numbered", Tier::Processor, Pattern::None, Sharing::Feeders, "text", "bring different texts", 330, 60, "a text that no row had before") \
+    X(TextNumbered, "text_numbered", Tier::Processor, Pattern::None, Sharing::Feeders, "text", "bring different texts", 220, 60, "a text that no row had before") \
     X(PageFound, "page_found", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages", 450, 490, "a page is found, pinned and vouched for") \
     X(PageInTeam, "page_in_team", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages, in a team", 700, 700, "what a page takes a feeding worker more") \
     X(BackendRow, "backend_row", Tier::Backend, Pattern::None, Sharing::One, "row", "rows", 25, 25, "a row becomes a tuple") \
