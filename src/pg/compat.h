@@ -198,6 +198,13 @@ inline bool constraint_is_valid(HeapTuple) { return true; }
 inline bool attribute_is_not_null(TupleDesc descriptor, int i) { return TupleDescAttr(descriptor, i)->attnotnull; }
 #endif
 
+// 17: the conditions that a WindowAgg may stop by belong to its path (commit 9e9f3a1d9d9).
+#if PG_VERSION_NUM >= 170000
+inline List *run_condition_of(const WindowAggPath *path) { return path->runCondition; }
+#else
+inline List *run_condition_of(const WindowAggPath *path) { return path->winclause->runCondition; }
+#endif
+
 // 17: the planner takes IS NULL for false where NOT NULL is declared, whatever the snapshot sees (commit b262ad440ed).
 constexpr bool planner_trusts_not_null = PG_VERSION_NUM >= 170000;
 

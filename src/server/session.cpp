@@ -6,6 +6,7 @@
 
 #include "engine/result/first_rows.hpp"
 #include "engine/result/row_sort.hpp"
+#include "engine/result/window.hpp"
 #include "engine/result/second_aggregation.hpp"
 #include "engine/result/unmatched.hpp"
 #include "host/group_filter.hpp"
@@ -492,13 +493,12 @@ template <class Work> void Session::with_results(Work work) {
 
 // All rows are there.
 void Session::order_rows() {
+    if (program_.main().windows.count > 0)
+        rows_ = apply_windows(program_, std::move(rows_), device_->device->work_memory(), cancel_);
     const std::vector<SortColumn> order = sort_columns(program_);
     if (order.empty())
         return;
-    std::vector<Type> types;
-    for (ir::Index c = 0; c < row_columns(); ++c)
-        types.push_back(program_.exprs[program_.lists[program_.main().payload.first + c]].type);
-    rows_ = sort_rows(std::move(rows_), order, types, device_->device->work_memory(), cancel_);
+    rows_ = sort_rows(std::move(rows_), order, program_.row_types(), device_->device->work_memory(), cancel_);
 }
 
 // The rows of one pass, beside those of the passes before.
@@ -722,14 +722,13 @@ void Session::keep(MessageReader &in, MessageWriter &out) {
 
 // As many rows as the reply has room for, from the first blocks; a block's memory goes back with its last row.
 void Session::fetch_rows(MessageWriter &out) {
-    const ir::Range outputs = {program_.main().payload.first, row_columns()};
     std::vector<size_t> widths;
     size_t row_bytes = 0;
-    for (ir::Index i = 0; i < outputs.count; ++i) {
-        widths.push_back(type_width(program_.exprs[program_.lists[outputs.first + i]].type));
+    for (const Type type : program_.row_types()) {
+        widths.push_back(type_width(type));
         row_bytes += widths.back() + 1;
     }
-    const size_t around = sizeof(RowsReply) + 16 * (outputs.count + 1); // with the gaps before the parts
+    const size_t around = sizeof(RowsReply) + 16 * (widths.size() + 1); // with the gaps before the parts
     const size_t fit = row_bytes == 0 ? UINT32_MAX : (slot_buffer_size - around) / row_bytes;
     struct Piece {
         const RowBlock *block;
@@ -744,9 +743,9 @@ void Session::fetch_rows(MessageWriter &out) {
     }
     RowsReply reply = {};
     reply.nrows = static_cast<uint32_t>(n);
-    reply.ncolumns = outputs.count;
+    reply.ncolumns = static_cast<uint32_t>(widths.size());
     out.put(reply);
-    for (ir::Index c = 0; c < outputs.count && n > 0; ++c) {
+    for (size_t c = 0; c < widths.size() && n > 0; ++c) {
         uint8_t *values = out.part(n * widths[c]);
         for (const Piece &piece : pieces) {
             const size_t bytes = piece.count * widths[c];

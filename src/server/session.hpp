@@ -169,11 +169,6 @@ class Session {
     void run_rest();
     template <class Run> auto with_room(Run run) -> decltype(run());
     template <class Work> void with_results(Work work);
-    // Columns of the rows that are delivered; those behind them are there for the order.
-    ir::Index row_columns() const {
-        const ir::Pipeline &p = program_.main();
-        return p.order.count > 0 ? p.result_keys : p.payload.count;
-    }
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
     void count(const ExecutionStats &stats);
     bool is_uncounted() const;            // of a program that reads a table with hidden rows nothing shows

@@ -452,10 +452,60 @@ static string select_rows(Scope &scope) {
     return "SELECT " + list + tail;
 }
 
+// Window functions. Rows that tie in the order of a window have the same values in all columns that are shown, so that it does not matter
+// which of them comes first.
+static string windows_over(Scope &scope) {
+    const string tail = from_where(scope);
+    vector<string> columns, numbers;
+    for (const Source &source : scope.sources)
+        for (const Column &column : source.columns)
+            if (column.type == Int2 || column.type == Int4 || column.type == Int8 || column.type == Date ||
+                column.type == Timestamp || column.type == Text) {
+                if (columns.size() > 4 || chance(40))
+                    continue;
+                columns.push_back(source.alias + "." + column.name);
+                if (column.type == Int2 || column.type == Int4)
+                    numbers.push_back(columns.back());
+            }
+    if (columns.empty())
+        columns.push_back(scope.sources[0].alias + ".k");
+    string list, functions;
+    for (const string &column : columns)
+        list += (list.empty() ? "" : ", ") + column;
+    for (int i = 1 + roll(4); i > 0; --i) {
+        string order;
+        for (const string &column : columns)
+            order += (order.empty() ? "" : ", ") + column + pick({"", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"});
+        const string &arg = pick(columns), &summed = numbers.empty() ? string("1") : pick(numbers);
+        const string bound = pick({"UNBOUNDED PRECEDING", "3 PRECEDING", "CURRENT ROW", "1 FOLLOWING"});
+        const string function =
+            pick({"row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)", "count(*)",
+                  "count(%)", "lag(%)", "lead(%, 2)", "lag(%, 0)", "first_value(%)", "last_value(%)", "nth_value(%, 2)",
+                  "sum(#)", "avg(#)", "min(#)", "max(#)", "sum(# * 0.5)"});
+        string call;
+        for (const char c : function)
+            call += c == '%' ? arg : c == '#' ? summed : string(1, c);
+        functions += ", " + call + " OVER (" + (chance(60) ? "PARTITION BY " + pick(columns) : "") + " ORDER BY " + order +
+                     (chance(50) ? " ROWS BETWEEN " + bound + " AND " +
+                                       pick(bound == "1 FOLLOWING"
+                                                ? vector<string>{"2 FOLLOWING", "UNBOUNDED FOLLOWING"}
+                                                : vector<string>{"CURRENT ROW", "2 FOLLOWING", "UNBOUNDED FOLLOWING"})
+                                 : "") +
+                     ") AS w" + std::to_string(i);
+    }
+    const string query = "SELECT " + list + functions + tail;
+    if (!chance(25))
+        return query;
+    return "SELECT count(*), sum(r) FROM (SELECT row_number() OVER (PARTITION BY " + columns[0] + " ORDER BY " + list +
+           ") AS r" + tail + ") s WHERE r <= " + number(roll(5));
+}
+
 // What may stand above rows that a device delivers. Whatever takes rows as they come is told an order.
 static string above_rows(Scope &scope) {
     if (chance(15))
         return in_order(scope);
+    if (chance(15))
+        return windows_over(scope);
     string rows = select_rows(scope);
     switch (roll(12)) {
     case 0:

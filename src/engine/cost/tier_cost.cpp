@@ -5,7 +5,7 @@
 //   build  = rows * (row + a random write of the table); probe = rows * (row + a random read of it), or every pair
 //   group  = rows * (a random write of the groups, if there are keys, + states) + groups merged, and aggregated again (or bits of DISTINCT values)
 //   texts  = texts numbered (of what is brought), evaluated natively or by PostgreSQL, read back
-//   sort   = rows * (log2 rows + columns) values, by all cores
+//   sort   = rows * (log2 rows + columns) values, by all cores; and windows: rows * (edges + functions) values
 //   fetch  = bytes, through a file beyond what is kept; emit = rows and values, or groups
 #include "engine/cost/tier_cost.hpp"
 
@@ -302,6 +302,10 @@ void Ledger::emit_rows(double rows, double columns) {
 void Ledger::sort(double rows, double columns) {
     add(Stage::Sort, Count::BackendValue,
         rows * (std::log2(std::max(rows, 2.0)) + columns) / std::max(machine_.cores, 1.0));
+}
+
+void Ledger::windows(double rows, double functions) {
+    add(Stage::Sort, Count::BackendValue, rows * (window_edge_values + functions) / std::max(machine_.cores, 1.0));
 }
 
 // Native evaluation is kept, so mostly paid once, like decoding.

@@ -165,6 +165,7 @@ class Ledger {
     void fetch_rows(double rows, double columns, double row_bytes, double entries, double kept_bytes);
     void emit_rows(double rows, double columns);
     void sort(double rows, double columns);
+    void windows(double rows, double functions); // of one order, beside sorting
     void plan_cost(Stage stage, double units) { add(stage, Count::PlanCost, units); }
 
     // Entries of dictionaries, see pg/cost/device_cost.h.

@@ -291,6 +291,52 @@ struct OrderKey {
     uint8_t unused[2] = {};
 };
 
+// Where a frame begins or ends. CurrentRow: the row, or with `peers` the first or last of those that tie with it.
+enum class FrameBound : uint8_t { UnboundedPreceding, Preceding, CurrentRow, Following, UnboundedFollowing };
+
+// A window of rows that are delivered: its partitions, their order, and of each row the frame.
+struct Window {
+    Range keys;          // into orders: what partitions differ in, then their order
+    Index partition = 0; // so many of the keys are the former
+    FrameBound start = FrameBound::UnboundedPreceding, end = FrameBound::CurrentRow;
+    uint8_t peers = 1; // CurrentRow is of peers (RANGE, GROUPS); bounds with an offset have none
+    uint8_t unused = 0;
+    Index start_offset = none; // Preceding, Following: constant, I64, of rows; NULL and less than 0 are an error
+    Index end_offset = none;
+};
+
+enum class WindowKind : uint8_t {
+    RowNumber, // I64
+    Rank,
+    DenseRank,
+    PercentRank, // F64
+    CumeDist,
+    Ntile,      // I32
+    Lag,        // the argument's type, as all below but counts and sums
+    Lead,       //
+    FirstValue, // of the frame
+    LastValue,
+    NthValue,
+    CountRows, // of the frame; I64
+    Count,
+    Sum,     // integers: I128, or I64 where `narrow`, and an error beyond; F64
+    Average, // F64
+    Min,     // Of floats that are equal the last one
+    Max,
+};
+
+struct WindowFunction {
+    WindowKind kind = WindowKind::RowNumber;
+    uint8_t narrow = 0;
+    uint8_t tested = 0;  // 1: only rows are delivered whose result compares with `bound` ...
+    Op test = Op::Le;    // ... as this says; results of type I64
+    Index window = 0;    // of the pipeline's windows
+    Index arg = none;    // a column of the payload; none: it has no argument
+    Index other = none;  // Lag, Lead: a column for rows that have no such row (none: NULL)
+    Index number = none; // Lag, Lead, Ntile, NthValue: constant, I64; of NULL the result is NULL
+    Index bound = none;  // constant, I64
+};
+
 struct Pipeline {
     Index source = none;
     SinkKind sink = SinkKind::Aggregate;
@@ -299,7 +345,7 @@ struct Pipeline {
     Range joins;     // into joins, in the order in which they should run
     Range keys;      // into lists. Build: the join keys (integer, Bool or Code types). Aggregate: the group keys
     // into lists. Build: what later steps read as Column{step, i}. Rows: what is delivered, of any type. Where rows have an
-    // order, all of them come in it (row_sort.hpp), and what stands behind the first `result_keys` is for the order only.
+    // order or windows, all of them come in order (row_sort.hpp), and what stands behind the first `result_keys` is for these only.
     Range payload;
     Range aggregates; // into aggregates
     // Aggregate: where there are sets, the groups are grouped again (second_aggregation.hpp). The result has the first `result_keys` of
@@ -318,6 +364,10 @@ struct Pipeline {
     Index top = none;        // into constants, I64; none: all
     Index top_offset = none; // into constants, I64; none: 0
     uint64_t limit = 0;      // Rows: how many are wanted at most, whichever they are; 0: all
+    // Rows: behind the first `result_keys` columns of the payload the rows have one for each function (result/window.hpp), and they come
+    // in the order of the last window.
+    Range windows;          // into windows
+    Range window_functions; // into window_functions
 };
 
 // What a group key or the argument of Min/Max looks like in a result: NULL flag and 128-bit value.
@@ -357,6 +407,7 @@ constexpr int max_group_keys = 16;
 constexpr int max_grouping_sets = 4096; // PostgreSQL's own limit
 constexpr int max_join_keys = 4;
 constexpr int max_joins = 16;
+constexpr int max_windows = 64;
 constexpr int max_row_outputs = 1664; // PostgreSQL's MaxTupleAttributeNumber
 // What a program may have of expressions. An expression beyond is PostgreSQL's: devices walk expressions by recursion, keep a
 // vector of values for each node, and compile each of them. The second is far below what the smallest stack can hold.

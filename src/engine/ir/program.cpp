@@ -321,7 +321,7 @@ class Checker {
                 require(is_payload(pipeline, key), "order of rows by what they do not have");
             require(p.exprs[key].type != Type::Code, "codes have no order");
         }
-        require(aggregates || pipeline.order.count == 0 ||
+        require(aggregates || (pipeline.order.count == 0 && pipeline.windows.count == 0) ||
                     (pipeline.sink == SinkKind::Rows && pipeline.limit == 0 &&
                      pipeline.result_keys <= pipeline.payload.count),
                 "rows in an order");
@@ -336,6 +336,72 @@ class Checker {
                          is_integer(p.exprs[aggregate.arg].type)),
                     "narrow aggregate");
         }
+    }
+
+    void check_offset(FrameBound bound, Index constant, uint8_t peers) {
+        require(bound <= FrameBound::UnboundedFollowing, "bound of a frame");
+        const bool has_one = bound == FrameBound::Preceding || bound == FrameBound::Following;
+        require(has_one ? constant < p.constants.size() && p.constants[constant].type == Type::I64 && peers == 0
+                        : constant == none,
+                "offset of a frame");
+    }
+
+    void check_window(const Pipeline &pipeline, const Window &window) {
+        check_range(window.keys, p.orders.size(), "keys of a window");
+        require(window.partition <= window.keys.count, "keys of partitions");
+        for (Index k = 0; k < window.keys.count; ++k) {
+            const Index key = p.orders[window.keys.first + k].expr;
+            require(is_payload(pipeline, key), "window by what rows do not have");
+            require(p.exprs[key].type != Type::Code, "codes have no order");
+        }
+        require(window.start != FrameBound::UnboundedFollowing && window.end != FrameBound::UnboundedPreceding,
+                "bound of a frame");
+        check_offset(window.start, window.start_offset, window.peers);
+        check_offset(window.end, window.end_offset, window.peers);
+    }
+
+    void check_window_function(const Pipeline &pipeline, const WindowFunction &function) {
+        const WindowKind kind = function.kind;
+        require(kind <= WindowKind::Max, "unknown window function");
+        require(function.window < pipeline.windows.count, "window of a function");
+        const bool has_arg = kind >= WindowKind::Lag && kind != WindowKind::CountRows;
+        require(has_arg ? function.arg < pipeline.payload.count : function.arg == none,
+                "argument of a window function");
+        const bool shifts = kind == WindowKind::Lag || kind == WindowKind::Lead;
+        require(function.other == none || (shifts && function.other < pipeline.payload.count),
+                "second argument of a window function");
+        const bool has_number = shifts || kind == WindowKind::Ntile || kind == WindowKind::NthValue;
+        require(has_number ? function.number < p.constants.size() && p.constants[function.number].type == Type::I64
+                           : function.number == none,
+                "number of a window function");
+        require(function.narrow <= (kind == WindowKind::Sum ? 1 : 0), "narrow window function");
+        require(function.tested <= 1 && is_comparison(function.test), "test of a window function");
+        require(function.tested ? function.bound < p.constants.size() && p.constants[function.bound].type == Type::I64 &&
+                                      p.window_type(function) == Type::I64
+                                : function.bound == none,
+                "bound of a window function");
+        if (!has_arg)
+            return;
+        const auto type_of = [&](Index column) { return p.exprs[p.lists[pipeline.payload.first + column]].type; };
+        const Type type = type_of(function.arg);
+        require(function.other == none || type_of(function.other) == type, "types of a window function");
+        require(kind != WindowKind::Sum || type == Type::F64 || is_integer(type), "type of a sum");
+        require(!function.narrow || is_integer(type), "type of a narrow sum");
+        require(kind != WindowKind::Average || type == Type::F64, "type of an average");
+        require((kind != WindowKind::Min && kind != WindowKind::Max) || type != Type::Code, "codes have no order");
+    }
+
+    void check_windows(const Pipeline &pipeline) {
+        check_range(pipeline.windows, p.windows.size(), "windows");
+        check_range(pipeline.window_functions, p.window_functions.size(), "window functions");
+        require(pipeline.windows.count == 0 || (pipeline.sink == SinkKind::Rows && pipeline.order.count == 0),
+                "windows without rows, or of rows in another order");
+        require(pipeline.windows.count <= max_windows, "too many windows");
+        require(pipeline.window_functions.count <= max_row_outputs, "too many columns of a row");
+        for (Index w = 0; w < pipeline.windows.count; ++w)
+            check_window(pipeline, p.windows[pipeline.windows.first + w]);
+        for (Index f = 0; f < pipeline.window_functions.count; ++f)
+            check_window_function(pipeline, p.window_functions[pipeline.window_functions.first + f]);
     }
 
     void check_pipeline(size_t i) {
@@ -375,6 +441,7 @@ class Checker {
             check_aggregate(pipeline, p.aggregates[pipeline.aggregates.first + a], steps);
         check_second_aggregation(pipeline, last && !rows);
         check_group_filter(pipeline, last && !rows);
+        check_windows(pipeline);
         if (rows) {
             require(pipeline.keys.count == 0 && pipeline.aggregates.count == 0, "groups of a pipeline that has rows");
             require(pipeline.payload.count <= max_row_outputs, "too many columns of a row");
@@ -424,6 +491,39 @@ size_t Program::result_keys() const {
     return p.sets.count == 0 ? p.keys.count : p.result_keys + (p.sets.count > 1 ? 1 : 0);
 }
 
+Type Program::window_type(const WindowFunction &function) const {
+    const auto argument = [&] { return exprs[lists[main().payload.first + function.arg]].type; };
+    switch (function.kind) {
+    case WindowKind::RowNumber:
+    case WindowKind::Rank:
+    case WindowKind::DenseRank:
+    case WindowKind::CountRows:
+    case WindowKind::Count:
+        return Type::I64;
+    case WindowKind::PercentRank:
+    case WindowKind::CumeDist:
+    case WindowKind::Average:
+        return Type::F64;
+    case WindowKind::Ntile:
+        return Type::I32;
+    case WindowKind::Sum:
+        return argument() == Type::F64 ? Type::F64 : function.narrow ? Type::I64 : Type::I128;
+    default:
+        return argument();
+    }
+}
+
+std::vector<Type> Program::row_types() const {
+    const Pipeline &p = main();
+    const Index delivered = p.order.count > 0 || p.windows.count > 0 ? p.result_keys : p.payload.count;
+    std::vector<Type> types;
+    for (Index c = 0; c < delivered; ++c)
+        types.push_back(exprs[lists[p.payload.first + c]].type);
+    for (Index f = 0; f < p.window_functions.count; ++f)
+        types.push_back(window_type(window_functions[p.window_functions.first + f]));
+    return types;
+}
+
 bool Program::counts_distinct() const {
     const Pipeline &p = main();
     return p.sink == SinkKind::Aggregate && p.distincts.count > 0 && p.sets.count == 1 &&
@@ -452,6 +552,8 @@ Program parse_program(const void *bytes, size_t size) {
     reader.array(program.sets, header.sets);
     reader.array(program.distincts, header.distincts);
     reader.array(program.orders, header.orders);
+    reader.array(program.windows, header.windows);
+    reader.array(program.window_functions, header.window_functions);
     Checker(program).check();
     return program;
 }
@@ -471,6 +573,8 @@ std::string serialize_program(const Program &p) {
     header.sets = static_cast<uint32_t>(p.sets.size());
     header.distincts = static_cast<uint32_t>(p.distincts.size());
     header.orders = static_cast<uint32_t>(p.orders.size());
+    header.windows = static_cast<uint32_t>(p.windows.size());
+    header.window_functions = static_cast<uint32_t>(p.window_functions.size());
     std::string out(reinterpret_cast<const char *>(&header), sizeof(header));
     out.resize(aligned(out.size()), '\0');
     write_array(out, p.exprs);
@@ -486,6 +590,8 @@ std::string serialize_program(const Program &p) {
     write_array(out, p.sets);
     write_array(out, p.distincts);
     write_array(out, p.orders);
+    write_array(out, p.windows);
+    write_array(out, p.window_functions);
     return out;
 }
 

@@ -14,7 +14,7 @@ struct ProgramHeader {
     uint32_t magic = expected_magic;
     uint32_t exprs = 0, constants = 0, lookups = 0, sources = 0, source_columns = 0;
     uint32_t conjuncts = 0, joins = 0, lists = 0, aggregates = 0, pipelines = 0;
-    uint32_t sets = 0, distincts = 0, orders = 0;
+    uint32_t sets = 0, distincts = 0, orders = 0, windows = 0, window_functions = 0;
 };
 
 struct Program {
@@ -31,12 +31,18 @@ struct Program {
     std::vector<ir::GroupingSet> sets;
     std::vector<ir::Distinct> distincts;
     std::vector<ir::OrderKey> orders;
+    std::vector<ir::Window> windows;
+    std::vector<ir::WindowFunction> window_functions;
 
     const ir::Pipeline &main() const { return pipelines.back(); }
 
     // What a group of the result consists of; the groups that a device delivers have the main pipeline's keys and aggregates.
     size_t result_keys() const;
     size_t result_aggregates() const { return main().aggregates.count + main().distincts.count; }
+
+    // The types of the columns of delivered rows, those of window functions last.
+    std::vector<Type> row_types() const;
+    Type window_type(const ir::WindowFunction &function) const;
 
     // Is the second grouping there for DISTINCT aggregates alone: one set, of all keys of the result?
     bool counts_distinct() const;

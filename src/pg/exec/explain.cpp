@@ -206,11 +206,10 @@ void show_join(const Explainer *explainer, int number) {
     ExplainCloseGroup("Step", nullptr, true, explainer->es);
 }
 
-List *sort_keys(const Explainer *explainer) {
-    const Fragment *fragment = explainer->state->fragment;
+List *sort_keys(const Explainer *explainer, const List *order, const List *order_flags) {
     List *keys = NIL;
     ListCell *cell, *flags;
-    forboth (cell, fragment->order, flags, fragment->order_flags) {
+    forboth (cell, order, flags, order_flags) {
         const bool descending = lfirst_int(flags) & ORDER_DESCENDING, first = lfirst_int(flags) & ORDER_NULLS_FIRST;
         keys = lappend(keys, psprintf("%s%s%s", deparse(explainer, static_cast<Node *>(lfirst(cell))),
                                       descending ? " DESC" : "",
@@ -248,15 +247,97 @@ List *deparse_each(const Explainer *explainer, const List *expressions) {
     return texts;
 }
 
+// ---- windows ----
+
+void add_keys(StringInfo text, const char *label, const List *keys) {
+    const char *separator = label;
+    ListCell *cell;
+    foreach (cell, keys) {
+        appendStringInfo(text, "%s%s%s", separator == label && text->data[text->len - 1] != '(' ? " " : "", separator,
+                         static_cast<char *>(lfirst(cell)));
+        separator = ", ";
+    }
+}
+
+const char *bound_name(int frame, bool start) {
+    if (frame & (start ? FRAMEOPTION_START_CURRENT_ROW : FRAMEOPTION_END_CURRENT_ROW))
+        return "CURRENT ROW";
+    if (frame & (start ? FRAMEOPTION_START_UNBOUNDED_PRECEDING : FRAMEOPTION_END_UNBOUNDED_FOLLOWING))
+        return start ? "UNBOUNDED PRECEDING" : "UNBOUNDED FOLLOWING";
+    return frame & (start ? FRAMEOPTION_START_OFFSET_PRECEDING : FRAMEOPTION_END_OFFSET_PRECEDING) ? "PRECEDING"
+                                                                                                  : "FOLLOWING";
+}
+
+void add_bound(const Explainer *explainer, StringInfo text, int frame, bool start, Node *offset) {
+    const Const *number = reinterpret_cast<const Const *>(offset);
+    if (offset != nullptr && IsA(offset, Const) && !number->constisnull)
+        appendStringInfo(text, INT64_FORMAT " ", DatumGetInt64(number->constvalue));
+    else if (offset != nullptr)
+        appendStringInfo(text, "%s ", deparse(explainer, offset));
+    appendStringInfoString(text, bound_name(frame, start));
+}
+
+// Functions of one window, and what it is. (PostgreSQL's own text of a window function says "OVER (?)" here, or a name.)
+char *text_of_window(const Explainer *explainer, int window, int key) {
+    const Fragment *fragment = explainer->state->fragment;
+    const auto number = [&](WindowNumber which) {
+        return list_nth_int(fragment->windows, window * window_numbers + which);
+    };
+    StringInfoData text;
+    initStringInfo(&text);
+    ListCell *cell;
+    foreach (cell, fragment->window_functions) {
+        const WindowFunc *function = static_cast<const WindowFunc *>(lfirst(cell));
+        if (static_cast<int>(function->winref) != number(WINDOW_REF))
+            continue;
+        appendStringInfo(&text, "%s%s(%s", text.len > 0 ? ", " : "", get_func_name(function->winfnoid),
+                         function->winstar ? "*" : "");
+        ListCell *arg;
+        foreach (arg, function->args)
+            appendStringInfo(&text, "%s%s", foreach_current_index(arg) > 0 ? ", " : "",
+                             deparse(explainer, static_cast<Node *>(lfirst(arg))));
+        appendStringInfoChar(&text, ')');
+    }
+    appendStringInfoString(&text, " OVER (");
+    const List *keys = sort_keys(explainer, list_copy_tail(fragment->window_keys, key),
+                                 list_copy_tail(fragment->window_key_flags, key));
+    const List *all = list_copy_head(keys, number(WINDOW_KEYS));
+    add_keys(&text, "PARTITION BY ", list_copy_head(all, number(WINDOW_PARTITION_KEYS)));
+    add_keys(&text, "ORDER BY ", list_copy_tail(all, number(WINDOW_PARTITION_KEYS)));
+    Node *start = static_cast<Node *>(list_nth(fragment->window_offsets, 2 * window)),
+         *end = static_cast<Node *>(list_nth(fragment->window_offsets, 2 * window + 1));
+    if (start != nullptr || end != nullptr) { // the planner chooses between others that mean the same
+        appendStringInfo(&text, "%sROWS BETWEEN ", all != NIL ? " " : "");
+        add_bound(explainer, &text, number(WINDOW_FRAME), true, start);
+        appendStringInfoString(&text, " AND ");
+        add_bound(explainer, &text, number(WINDOW_FRAME), false, end);
+    }
+    appendStringInfoChar(&text, ')');
+    return text.data;
+}
+
+void show_windows(const Explainer *explainer) {
+    const Fragment *fragment = explainer->state->fragment;
+    List *texts = NIL;
+    int key = 0;
+    for (int i = 0; i < list_length(fragment->windows) / window_numbers; ++i) {
+        texts = lappend(texts, text_of_window(explainer, i, key));
+        key += list_nth_int(fragment->windows, i * window_numbers + WINDOW_KEYS);
+    }
+    if (texts != NIL)
+        ExplainPropertyList("Windows", texts, explainer->es);
+}
+
 void show_row(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
     const CustomScan *plan = reinterpret_cast<const CustomScan *>(explainer->state->css.ss.ps.plan);
     List *columns =
-        deparse_each(explainer, get_tlist_exprs(list_copy_head(plan->custom_scan_tlist, fragment->noutputs), true));
+        deparse_each(explainer, get_tlist_exprs(list_copy_head(plan->custom_scan_tlist, list_length(fragment->columns)), true));
     if (columns != NIL)
         ExplainPropertyList("Row", columns, explainer->es);
     if (fragment->order != NIL)
-        ExplainPropertyList("Row Order", sort_keys(explainer), explainer->es);
+        ExplainPropertyList("Row Order", sort_keys(explainer, fragment->order, fragment->order_flags), explainer->es);
+    show_windows(explainer);
     if (fragment->checks != NIL)
         ExplainPropertyList("Row Checks", deparse_each(explainer, fragment->checks), explainer->es);
     show_wanted(explainer, "Rows Wanted");
@@ -270,7 +351,7 @@ void show_wanted_groups(const Explainer *explainer) {
     show_optional(explainer, "Group Filter", deparse_conditions(explainer, fragment->having));
     show_wanted(explainer, "Groups Wanted");
     if (fragment->order != NIL)
-        ExplainPropertyList("Group Order", sort_keys(explainer), explainer->es);
+        ExplainPropertyList("Group Order", sort_keys(explainer, fragment->order, fragment->order_flags), explainer->es);
 }
 
 void show_steps(const Explainer *explainer) {

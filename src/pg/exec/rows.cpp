@@ -39,6 +39,7 @@ struct RowStore {
     bool *null_seen;      // per target: some of its datum_nulls may be set
     char **numerics;      // per target: slice_rows * numeric_room bytes, where it is one
     uint32 shown, filled; // of the slice
+    MemoryContext averages; // that the slice shows
 };
 
 namespace {
@@ -50,11 +51,11 @@ bool locate_columns(const FragmentRun *run, const char *bytes, Size size, const 
     const Fragment *fragment = run->fragment;
     const protocol::RowsReply *head = reinterpret_cast<const protocol::RowsReply *>(bytes);
     Size at = aligned(sizeof *head), n = head->nrows;
-    if (head->ncolumns != static_cast<uint32>(fragment->noutputs))
+    if (head->ncolumns != static_cast<uint32>(fragment->nrow_columns))
         return false;
-    for (int i = 0; i < fragment->noutputs; ++i) {
+    for (int i = 0; i < fragment->nrow_columns; ++i) {
         values[i] = bytes + at;
-        at += aligned(n * type_width(fragment->outputs[i].type));
+        at += aligned(n * type_width(i < fragment->noutputs ? fragment->outputs[i].type : Type::I64));
         nulls[i] = reinterpret_cast<const uint8 *>(bytes + at);
         at += aligned(n);
     }
@@ -84,7 +85,7 @@ bool fetch_row_texts(FragmentRun *run, const CodeSet *sets) {
 }
 
 RowStore *make_store(FragmentRun *run) {
-    Size columns = run->fragment->noutputs + 1;
+    Size columns = run->fragment->nrow_columns + 1;
     RowStore *store = static_cast<RowStore *>(MemoryContextAllocZero(run->context, sizeof(RowStore)));
     store->values = static_cast<const char **>(MemoryContextAllocZero(run->context, columns * sizeof(char *)));
     store->nulls = static_cast<const uint8 **>(MemoryContextAllocZero(run->context, columns * sizeof(uint8 *)));
@@ -174,6 +175,25 @@ void convert_wide(RowStore *store, int target, int stride, uint32 first, uint32 
     }
 }
 
+// Sums, divided by their counts.
+void convert_averages(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first, uint32 n,
+                      const char *from, const uint8 *nulls) {
+    const int64 *counts = reinterpret_cast<const int64 *>(store->values[output->count_column]) + first;
+    char *room = store->numerics[target];
+    Datum *to = store->datums + target;
+    MemoryContext old = MemoryContextSwitchTo(store->averages);
+    for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
+        *to = 0;
+        if (nulls[first + i])
+            continue;
+        int128 sum;
+        memcpy(&sum, from + (first + i) * sizeof sum, sizeof sum);
+        write_numeric(sum, output->scale, room);
+        *to = DirectFunctionCall2(numeric_div, PointerGetDatum(room), NumericGetDatum(int64_to_numeric(counts[i])));
+    }
+    MemoryContextSwitchTo(old);
+}
+
 // The value of a NULL is undefined, and may be a code that does not exist. `nulls`: NULL if there is none.
 void convert_texts(RowStore *store, const DictionaryCopy *copy, int header, int target, int stride, uint32 first,
                    uint32 n, const char *from, const uint8 *nulls) {
@@ -201,6 +221,10 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
         convert_nulls(store, target, stride, first, n, store->nulls[column]);
         // Flags behind the slice's end stay: they are seen until a full slice has gone over them.
         store->null_seen[target] = store->has_nulls[column] || (store->null_seen[target] && n < store->slice_rows);
+    }
+    if (output->kind == OutputKind::AvgNumeric) {
+        convert_averages(store, output, target, stride, first, n, from, store->nulls[column]);
+        return;
     }
     if (output->value_kind == SqlKind::Numeric) {
         convert_numerics(store, output, target, stride, first, n, from);
@@ -275,6 +299,8 @@ void begin_rows(FragmentRun *run, const RowTargets *targets) {
             if (is_wide(&run->fragment->outputs[targets->columns[i]]))
                 store->numerics[i] = static_cast<char *>(palloc(store->slice_rows * numeric_room));
     }
+    if (store->averages == nullptr)
+        store->averages = AllocSetContextCreate(run->context, "gpuscan averages", ALLOCSET_DEFAULT_SIZES);
     replies_rewind(&store->replies);
     store->batch_rows = store->batch_at = store->shown = store->filled = 0;
     MemoryContextSwitchTo(old);
@@ -289,6 +315,7 @@ bool next_row(FragmentRun *run, TupleTableSlot *slot) {
         uint32 left = store->batch_rows - store->batch_at;
         store->filled = left < store->slice_rows ? left : store->slice_rows;
         store->shown = 0;
+        MemoryContextReset(store->averages);
         for (int i = 0; i < count; ++i)
             convert_column(run, store, i, store->batch_at, store->filled);
         store->batch_at += store->filled;

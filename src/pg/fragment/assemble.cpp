@@ -219,19 +219,43 @@ static bool add_rows(Assembly *a, int source) {
     return true;
 }
 
-// What a row delivers. A float's sign of zero, a numeric's display scale, a text's bytes are those of its column.
+// Is there one way only to write each value? (Of numerics, where their scale is known.)
+static bool is_spelled_once(SqlKind kind) {
+    switch (kind) {
+    case SqlKind::Bool:
+    case SqlKind::Int2:
+    case SqlKind::Int4:
+    case SqlKind::Int8:
+    case SqlKind::Numeric:
+    case SqlKind::Date:
+    case SqlKind::Time:
+    case SqlKind::Timestamp:
+    case SqlKind::Timestamptz:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// A float's sign of zero, a numeric's display scale, a text's bytes are those of its column.
+bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node) {
+    if (!IsA(expr, Var) && !is_spelled_once(sql_kind(exprType(reinterpret_cast<Node *>(expr)))))
+        return refuse("a row needs an expression that is not a column");
+    return translate(t, expr, value) &&
+           (!value->mixed_scale || IsA(expr, Var) || refuse("a row needs numerics of different scales")) &&
+           (!value->mixed_scale || translate_column(t, reinterpret_cast<Var *>(expr), value, true)) &&
+           as_own_node(t, *value, node);
+}
+
+// What a row delivers.
 static bool add_row_columns(Assembly *a) {
     a->t.pipeline = 0;
     ListCell *cell;
     foreach (cell, a->spec->columns) {
         Expr *expr = static_cast<Expr *>(lfirst(cell));
-        if (!IsA(expr, Var))
-            return refuse("a row needs an expression that is not a column");
         TypedExpr value;
         ir::Index node;
-        if (!translate(&a->t, expr, &value) ||
-            (value.mixed_scale && !translate_column(&a->t, reinterpret_cast<Var *>(expr), &value, true)) ||
-            !as_own_node(&a->t, value, &node))
+        if (!translate_row_value(&a->t, expr, &value, &node))
             return false;
         int32 typmod = exprTypmod(reinterpret_cast<Node *>(expr));
         const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(expr)), &typmod);
@@ -239,11 +263,12 @@ static bool add_row_columns(Assembly *a) {
         output.key = append(&a->row_columns, node);
         append(&a->outputs, output);
     }
+    a->delivered = a->row_columns.count;
     return true;
 }
 
 // Texts have the order of their ranks under the key's collation.
-static bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node) {
+bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node) {
     TypedExpr value;
     if (!translate(t, expr, &value))
         return false;
@@ -260,7 +285,7 @@ static bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node) {
     return as_own_node(t, value, node);
 }
 
-static ir::OrderKey order_key(int flags) {
+ir::OrderKey order_key(int flags) {
     ir::OrderKey key{};
     key.descending = (flags & ORDER_DESCENDING) != 0;
     key.nulls_first = (flags & ORDER_NULLS_FIRST) != 0;
@@ -270,7 +295,6 @@ static ir::OrderKey order_key(int flags) {
 // As many sort keys as can be done, from the first on.
 static void add_row_order(Assembly *a) {
     a->t.pipeline = 0;
-    a->delivered = a->row_columns.count;
     ListCell *cell, *flags;
     forboth (cell, a->spec->order, flags, a->spec->order_flags) {
         ir::OrderKey key = order_key(lfirst_int(flags));
@@ -293,7 +317,7 @@ static bool add_outputs(Assembly *a) {
         if (!add_row_columns(a))
             return false;
         add_row_order(a);
-        return true;
+        return spec->windows == NIL || add_windows(a);
     }
     if (list_length(spec->keys) > ir::max_group_keys)
         return refuse("more than %d group keys", ir::max_group_keys);
@@ -329,7 +353,7 @@ static bool add_outputs(Assembly *a) {
 }
 
 // How many: a constant of the program. NULL or a negative number is all (PostgreSQL reports that before it asks for a row).
-static bool add_number(Assembly *a, Expr *number, ir::Index *constant) {
+bool add_number(Assembly *a, Expr *number, ir::Index *constant) {
     TypedExpr value;
     ir::Index node;
     *constant = ir::none;
@@ -501,6 +525,7 @@ static void describe(Assembly *a, Fragment *out) {
     out->nunified = a->t.unified_dictionaries.count;
     out->noutputs = a->outputs.count;
     out->outputs = a->outputs.at;
+    out->nrow_columns = a->windows.count > 0 ? a->delivered + a->window_functions.count : a->outputs.count;
     for (int i = 0; i < out->nlookups; ++i)
         out->lookups[i].unified = unified_root(&a->t, out->lookups[i].unified);
     for (int i = 0; i < out->nconstants; ++i)

@@ -29,11 +29,26 @@ struct Assembly {
     Array<ir::Index> having;
     bool having_exact;
     Array<ir::OrderKey> order; // ... or of rows
+    // Window functions over rows, which have no other order then; the windows' keys are numbered from the first of `window_keys`.
+    Array<ir::OrderKey> window_keys;
+    Array<ir::Window> windows;
+    Array<ir::WindowFunction> window_functions; // of the outputs, then counts
     ir::Index top, top_offset; // constants
 };
 
 // Would it show something of rows that a policy hides, if it were asked of them?
 bool is_guarded(const Assembly *a, int pipeline, Node *clause);
+
+// The engine's node of what the device delivers just as PostgreSQL would show it.
+bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node);
+// ... and of what rows are ordered by.
+bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node);
+ir::OrderKey order_key(int flags);
+// A number of type int8 that is known when the plan starts; `constant` is none where there is no number. False: it is not known then.
+bool add_number(Assembly *a, Expr *number, ir::Index *constant);
+
+// Windows over the rows, behind the columns (assemble_windows.cpp).
+bool add_windows(Assembly *a);
 
 // Fills the fragment's program.
 void write_program(Assembly *a, Fragment *out);

@@ -111,6 +111,7 @@ struct FragmentOutput {
         -1; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
     int source, column;   // Code: whose dictionary
     int unified;          // Code: not of a dictionary but of this unified dictionary (from 1); else 0
+    int count_column = -1; // AvgNumeric of a window: the column of the rows that has the count
     int rank_lookup = -1; // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
@@ -124,6 +125,7 @@ struct Fragment : FragmentSpec {
     int nunified;            // numberings of texts that exist for one execution (exec/unified_dictionary.cpp)
     int noutputs;
     FragmentOutput *outputs; // in the order of output_count()
+    int nrow_columns;        // delivers_rows: of the device's rows: the outputs', then counts of int8
     int nkeys,
         naggregates; // of the groups that the device process delivers; of several sets, a group's number is its last key
     // The engine's program in its wire format (engine/ir/program.hpp): header and arrays; FragmentConstants are filled in

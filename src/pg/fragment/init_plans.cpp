@@ -47,7 +47,8 @@ bool init_plans_may_be_tried(const PlannerInfo *root, const FragmentSpec *spec) 
         return finds_volatile_init_plan(static_cast<Node *>(const_cast<void *>(expressions)),
                                         const_cast<PlannerInfo *>(root));
     };
-    bool found = finds(spec->keys) || finds(spec->aggrefs) || finds(spec->columns) || finds(spec->checks) ||
+    bool found = finds(spec->keys) || finds(spec->aggrefs) || finds(spec->columns) || finds(spec->window_functions) ||
+                 finds(spec->window_keys) || finds(spec->window_offsets) || finds(spec->window_tests) || finds(spec->checks) ||
                  finds(spec->having) || finds(spec->order) || finds(spec->top) || finds(spec->top_offset);
     for_each_condition(spec, [&](const List *conditions) { found = found || finds(conditions); });
     return !found || refuse("a subquery that calls a volatile function, or locks rows");

@@ -269,6 +269,7 @@ Path *copy_of_path(const Path *path) {
                  {T_GatherPath, sizeof(GatherPath)},
                  {T_GatherMergePath, sizeof(GatherMergePath)},
                  {T_AggPath, sizeof(AggPath)},
+                 {T_WindowAggPath, sizeof(WindowAggPath)},
                  {T_GroupPath, sizeof(GroupPath)},
                  {T_GroupingSetsPath, sizeof(GroupingSetsPath)}};
     for (const auto &kind : known)

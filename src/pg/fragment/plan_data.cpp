@@ -1,12 +1,12 @@
 // FragmentSpec <-> CustomScan.
 //
-//   custom_scan_tlist  outputs (group keys, Aggrefs, GROUPING(); or a row's columns), every other Var that is read, then one Var of tableoid per
+//   custom_scan_tlist  outputs (group keys, Aggrefs, GROUPING(); or a row's columns and WindowFuncs), every other Var that is read, then one Var of tableoid per
 //                      source: setrefs.c renumbers its varno, which is how the node knows its relations later
-//   custom_exprs       (what for_each_expression() visits) (aggregates' arguments and filters: not read back, but
+//   custom_exprs       (what for_each_expression() visits) (arguments and filters of aggregates and window functions: not read back, but
 //                      PostgreSQL finds their parameters here)
 //   custom_private     (numbers of outputs by kind, then what for_each_number() visits) (per source: (the same) (of a CPU plan attnos, of a
 //                      parent its leaves' distances from it in the range table, which setrefs.c moves as a whole) (typmods of a stage))
-//                      (grouping sets) (per GROUPING(): keys) (flags of sort keys), and behind these the path's estimate
+//                      (grouping sets) (per GROUPING(): keys) ((flags of sort keys) (of windows' keys) (numbers of windows)), and behind these the path's estimate
 //   custom_plans       [0] the CPU plan of the same rows (the fallback); [1..] CPU plans that feed sources
 //
 // setrefs.c rewrites custom_exprs to INDEX_VARs that point into custom_scan_tlist, whole group key expressions included;
@@ -47,6 +47,9 @@ template <class Spec, class Visit> static void for_each_number(Spec *spec, Visit
 template <class Spec, class Visit> static void for_each_expression(Spec *spec, Visit visit) {
     for_each_condition(spec, [&visit](auto &conditions) { visit(conditions, true); });
     visit(spec->checks, true);
+    visit(spec->window_keys, true);
+    visit(spec->window_offsets, false);
+    visit(spec->window_tests, false);
     visit(spec->order, spec->delivers_rows);
     visit(spec->having, false);
     visit(spec->top, false);
@@ -71,6 +74,14 @@ static List *aggregate_inputs(List *aggrefs) {
         if (aggref->aggfilter != nullptr)
             result = lappend(result, aggref->aggfilter);
     }
+    return result;
+}
+
+static List *window_inputs(List *functions) {
+    List *result = NIL;
+    ListCell *cell;
+    foreach (cell, functions)
+        result = list_concat(result, static_cast<const WindowFunc *>(lfirst(cell))->args);
     return result;
 }
 
@@ -126,7 +137,8 @@ static List *source_to_node(const FragmentSource *source, const List *plans) {
 void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
     List *tlist = NIL, *numbers = NIL, *sources = NIL, *exprs = NIL;
     ListCell *cell;
-    for (const List *outputs : {spec->keys, spec->aggrefs, spec->groupings, spec->columns}) {
+    for (const List *outputs :
+         {spec->keys, spec->aggrefs, spec->groupings, spec->columns, spec->window_functions}) {
         numbers = lappend_int(numbers, list_length(outputs));
         foreach (cell, outputs)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));
@@ -135,7 +147,7 @@ void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
     const auto as_in_tlist = [outputs = tlist](const void *expressions) {
         return as_in_outputs(static_cast<Node *>(const_cast<void *>(expressions)), outputs);
     };
-    Node *inputs = as_in_tlist(aggregate_inputs(spec->aggrefs));
+    Node *inputs = as_in_tlist(list_concat(aggregate_inputs(spec->aggrefs), window_inputs(spec->window_functions)));
     List *read = list_make3(inputs, as_in_tlist(spec->keys), as_in_tlist(spec->columns));
     for_each_expression(spec, [&](const auto &field, bool of_rows) {
         exprs = lappend(exprs, of_rows ? static_cast<void *>(as_in_tlist(field)) : field);
@@ -153,7 +165,8 @@ void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
     node->custom_scan_tlist = tlist;
     node->custom_exprs = list_make2(exprs, inputs);
     // (A path may become a plan twice, as a fallback's part and as a source: the spec stays as it is.)
-    node->custom_private = list_make5(numbers, sources, spec->sets, spec->asked, list_copy(spec->order_flags));
+    List *flags = list_make3(list_copy(spec->order_flags), list_copy(spec->window_key_flags), list_copy(spec->windows));
+    node->custom_private = list_make5(numbers, sources, spec->sets, spec->asked, flags);
 }
 
 // ---- reading ----
@@ -199,7 +212,7 @@ static FragmentSpec *spec_of_node(const CustomScan *node, const List *range_tabl
     const List *sources = static_cast<const List *>(lsecond(node->custom_private));
     FragmentSpec *spec = static_cast<FragmentSpec *>(palloc0(sizeof(FragmentSpec)));
     int kind = 0, at = 0;
-    for (List **outputs : {&spec->keys, &spec->aggrefs, &spec->groupings, &spec->columns})
+    for (List **outputs : {&spec->keys, &spec->aggrefs, &spec->groupings, &spec->columns, &spec->window_functions})
         for (int left = list_nth_int(numbers, kind++); left > 0; --left)
             *outputs = lappend(*outputs, column(node, at++));
     for_each_number(spec, NumberReader{numbers, kind});
@@ -216,7 +229,10 @@ static FragmentSpec *spec_of_node(const CustomScan *node, const List *range_tabl
     });
     spec->sets = static_cast<List *>(lthird(node->custom_private));
     spec->asked = static_cast<List *>(lfourth(node->custom_private));
-    spec->order_flags = static_cast<List *>(list_nth(node->custom_private, 4));
+    const List *flags = static_cast<const List *>(list_nth(node->custom_private, 4));
+    spec->order_flags = static_cast<List *>(linitial(flags));
+    spec->window_key_flags = static_cast<List *>(lsecond(flags));
+    spec->windows = static_cast<List *>(lthird(flags));
     return spec;
 }
 

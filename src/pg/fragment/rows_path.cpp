@@ -159,7 +159,7 @@ static bool find_unfit(Node *node, void *context) {
 
 // Would the rows do, in another order and made anew? Looks at the query levels above as well: rows of a subquery are
 // summed there.
-static bool rows_are_fit(const PlannerInfo *root) {
+bool rows_are_fit(const PlannerInfo *root) {
     const char *reason = nullptr;
     for (; root != nullptr; root = root->parent_root)
         if (find_unfit(reinterpret_cast<Node *>(root->parse->targetList), &reason) ||
@@ -173,7 +173,7 @@ static bool rows_are_fit(const PlannerInfo *root) {
 
 // Entries of dictionaries that the rows' texts are shown from: for a few rows those that they have (exec/rows.cpp), else
 // all.
-static double dictionary_entries(PlannerInfo *root, double rows, const FragmentSpec *spec) {
+double dictionary_entries(PlannerInfo *root, double rows, const FragmentSpec *spec) {
     double entries = 0;
     ListCell *cell;
     foreach (cell, spec->columns) {
@@ -188,7 +188,7 @@ static double dictionary_entries(PlannerInfo *root, double rows, const FragmentS
     return entries;
 }
 
-static double row_bytes(const Fragment *fragment) {
+double row_bytes(const Fragment *fragment) {
     double bytes = 0;
     for (int i = 0; i < fragment->noutputs; ++i)
         bytes += 1.0 + type_width(fragment->outputs[i].type);

@@ -12,6 +12,13 @@ namespace gpuscan {
 // delivers the topmost relation's rows in the order that the query level goes on with, as far as a device knows it.
 bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, bool force, bool ordered);
 
+// Would the rows do, in another order and made anew, for whatever the query levels make of them? Else a reason.
+bool rows_are_fit(const PlannerInfo *root);
+
+// What delivering so many rows costs beside their number: entries of dictionaries that their texts are shown from, and bytes of a row.
+double dictionary_entries(PlannerInfo *root, double rows, const FragmentSpec *spec);
+double row_bytes(const Fragment *fragment);
+
 // The relation that all of the query level's scans and joins end in.
 bool is_topmost(const PlannerInfo *root, const RelOptInfo *rel);
 

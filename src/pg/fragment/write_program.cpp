@@ -18,6 +18,7 @@ struct Writer {
     Array<ir::SourceColumn> columns;
     Array<ir::Lookup> lookups;
     Array<ir::GroupingSet> sets;
+    Array<ir::OrderKey> orders;
 };
 
 template <class T> static ir::Range append_all(Array<T> *to, const Array<T> &items) {
@@ -98,7 +99,10 @@ static void write_main(Assembly *a, Writer *w) {
         pipeline.distincts.count = static_cast<ir::Index>(a->states.distincts.count);
         pipeline.result_keys = static_cast<ir::Index>(a->group_keys);
     }
-    pipeline.order.count = static_cast<ir::Index>(a->order.count);
+    pipeline.order = append_all(&w->orders, a->order);
+    append_all(&w->orders, a->window_keys); // the windows count on them to follow the order, of which there is none beside windows
+    pipeline.windows.count = static_cast<ir::Index>(a->windows.count);
+    pipeline.window_functions.count = static_cast<ir::Index>(a->window_functions.count);
     if (a->spec->delivers_rows) {
         pipeline.result_keys = static_cast<ir::Index>(a->delivered);
     } else {
@@ -151,7 +155,9 @@ template <class Visit> static void each_array(const Assembly *a, const Writer *w
     visit(&header->pipelines, w->pipelines);
     visit(&header->sets, w->sets);
     visit(&header->distincts, a->states.distincts);
-    visit(&header->orders, a->order);
+    visit(&header->orders, w->orders);
+    visit(&header->windows, a->windows);
+    visit(&header->window_functions, a->window_functions);
 }
 
 template <class T> static Size bytes_of(const Array<T> &array) { return sizeof(T) * static_cast<Size>(array.count); }

@@ -1,11 +1,11 @@
 // The planner's hooks. Each asks the previous hook first, leaves at once where gpuscan has nothing to do, and hands over to
-// statement.cpp (the whole), candidates.cpp (base and join relations), path.cpp (aggregation) and rows_path.cpp (everything below
-// something else).
+// statement.cpp (the whole), candidates.cpp (base and join relations), path.cpp (aggregation), windows_path.cpp (window functions over
+// rows) and rows_path.cpp (everything below something else).
 //
 // State: one PlannerState per attempt to plan a statement (statement.cpp), and in it one CandidateTable per PlannerInfo, that is,
 // per query level.
 //
-// A level whose aggregation a device can do gets that path only; rows are for the others. They are offered for the
+// A level whose aggregation, or all of whose windows over rows, a device can do gets that path only; rows are for the others. They are offered for the
 // relation that all scans and joins of the level end in (after the join search, when PostgreSQL's own paths are known),
 // and, where outer or semi joins stand between the base relations and that one (a device may not be able to do them), for
 // each base relation. Levels without an aggregation are most of what a busy server plans, so a relation that PostgreSQL reads in
@@ -31,6 +31,7 @@
 #include "pg/cost/plan_time.h"
 #include "pg/fragment/path.h"
 #include "pg/fragment/rows_path.h"
+#include "pg/fragment/windows_path.h"
 #include "pg/guc.h"
 #include "pg/page_costs/page_cost_model.h"
 #include "pg/planner/planner_state.h"
@@ -352,6 +353,10 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
     if (candidate != nullptr) {
         if (aggregates(root) && topmost && can_aggregate(root, candidate))
             return;
+        if (!aggregates(root) && topmost && can_compute_windows(root, candidate)) {
+            level_of(root)->windowed = true;
+            return;
+        }
         const bool is_scan = planning->cursor && is_updatable(root);
         if (is_scan && planning->updatable) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
@@ -373,12 +378,28 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
     return is_topmost(root, rel) || root->join_info_list != NIL;
 }
 
-static void refuse_windows(const PlannerInfo *root, const RelOptInfo *output) {
+// Of rows.
+static bool consider_windows(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output) {
+    if (!level_of(root)->windowed)
+        return false;
+    CandidateTable *candidates = candidates_of(root);
+    const Candidate *candidate = candidates != nullptr ? candidate_of(root, candidates, input->relids) : nullptr;
+    if (candidate == nullptr || !add_windows_path(root, candidate, input, output, guc_offload == OFFLOAD_FORCE))
+        return false;
+    refusals_forget();
+    return true;
+}
+
+static void refuse_windows(PlannerInfo *root, const RelOptInfo *input, const RelOptInfo *output) {
     const LevelState *level = level_of(root);
     const bool below = level->offered || level->aggregated;
     if (!below && not_worth_a_look(output))
         return;
+    CandidateTable *candidates = aggregates(root) ? nullptr : candidates_of(root);
+    const Candidate *candidate = candidates != nullptr ? candidate_of(root, candidates, input->relids) : nullptr;
     refusals_level(root);
+    if (candidate != nullptr)
+        can_compute_windows(root, candidate); // says why not
     refuse("window functions%s", below ? "; the rows that they look at can come from a device" : "");
     refusals_tell();
 }
@@ -467,8 +488,8 @@ static void gpuscan_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelO
         show_partitions(root);
     if (stage == UPPERREL_FINAL && (enabled() || (planning != nullptr && planning->told != nullptr)))
         finish_level(root, output);
-    if (stage == UPPERREL_WINDOW && enabled() && refusals_wanted())
-        refuse_windows(root, output);
+    if (stage == UPPERREL_WINDOW && enabled() && !consider_windows(root, input, output) && refusals_wanted())
+        refuse_windows(root, input, output);
     const bool distinct = stage == UPPERREL_DISTINCT && removes_duplicates(root->parse);
     if ((stage != UPPERREL_GROUP_AGG && !distinct) || output->reloptkind != RELOPT_UPPER_REL || !enabled() ||
         root->parse->commandType != CMD_SELECT || (not_worth_a_look(output) && !level_of(root)->offered))

@@ -13,6 +13,7 @@ struct LevelState {
     bool aggregates, extremum;  // of the query
     bool offered;               // rows of a device: what its paths cost is not PostgreSQL's alone
     bool aggregated;            // by a device, if that path is taken
+    bool windowed;              // a device can compute its windows
     bool weighed, has_worthy;   // one of its base relations is worth a look, if they have been looked at
     bool looked;                // candidates are known:
     CandidateTable *candidates; // NULL: this level is none of our business

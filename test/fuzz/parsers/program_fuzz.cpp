@@ -214,7 +214,7 @@ template <class T> bool change(std::vector<T> &array, std::mt19937_64 &random) {
 }
 
 bool change(Program &p, std::mt19937_64 &random) {
-    switch (random() % 14) {
+    switch (random() % 16) {
     case 0:
     case 1:
         return change(p.exprs, random);
@@ -240,6 +240,10 @@ bool change(Program &p, std::mt19937_64 &random) {
         return change(p.sets, random);
     case 12:
         return change(p.distincts, random);
+    case 13:
+        return change(p.windows, random);
+    case 14:
+        return change(p.window_functions, random);
     default:
         return change(p.orders, random);
     }

@@ -1,0 +1,797 @@
+// Window functions over delivered rows; see window.hpp.
+#include "engine/result/window.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "engine/result/row_sort.hpp"
+#include "engine/util/cancel_point.hpp"
+#include "engine/util/in_parallel.hpp"
+
+namespace gpuscan {
+namespace {
+
+using ir::FrameBound;
+using ir::WindowKind;
+
+constexpr uint64_t narrow_frame = 64; // floats of no more rows are added up anew for each row, in PostgreSQL's order
+constexpr double average_limit = 1e140; // the squares that PostgreSQL's avg keeps beside its sum overflow beyond
+
+// ---- columns ----
+
+// All rows' values of a column, one after the other.
+struct Column {
+    Type type = Type::I64;
+    const uint8_t *values = nullptr;
+    const uint8_t *nulls = nullptr; // nullptr: none
+
+    template <class T> T at(size_t row) const {
+        T value;
+        memcpy(&value, values + row * sizeof value, sizeof value);
+        return value;
+    }
+    bool null(size_t row) const { return nulls != nullptr && nulls[row] != 0; }
+};
+
+struct OwnColumn {
+    explicit OwnColumn(const WorkMemoryRef &memory) : values(memory), nulls(memory) {}
+    WorkArray<uint8_t> values, nulls;
+};
+
+// A function's result; threads write rows of their own.
+struct Result {
+    uint8_t *values;
+    uint8_t *nulls; // nullptr: no row is NULL
+
+    template <class T> void put(size_t row, T value) const {
+        memcpy(values + row * sizeof value, &value, sizeof value);
+        if (nulls != nullptr)
+            nulls[row] = 0;
+    }
+    template <class T> void put_null(size_t row) const {
+        memset(values + row * sizeof(T), 0, sizeof(T));
+        nulls[row] = 1;
+    }
+};
+
+// ---- edges ----
+
+enum Edge : uint8_t { no_edge, peers_edge, partition_edge };
+
+template <class T> bool differ(T a, T b) { return a != b; }
+bool differ(float a, float b) { return a != b && (a == a || b == b); }
+bool differ(double a, double b) { return a != b && (a == a || b == b); }
+
+template <class T>
+void find_edges(const Column &key, uint8_t edge, size_t first, size_t last, uint8_t *edges) {
+    for (size_t i = std::max<size_t>(first, 1); i < last; ++i) {
+        const bool null = key.null(i);
+        const bool other = null != key.null(i - 1) || (!null && differ(key.at<T>(i - 1), key.at<T>(i)));
+        edges[i] = std::max(edges[i], other ? edge : uint8_t(no_edge));
+    }
+}
+
+// Calls work(T()) for the C++ type of the values.
+template <class Work> void with_type(Type type, const Work &work) {
+    switch (type) {
+    case Type::Bool:
+        return work(uint8_t());
+    case Type::I16:
+        return work(int16_t());
+    case Type::I32:
+        return work(int32_t());
+    case Type::Code:
+        return work(uint32_t());
+    case Type::I64:
+        return work(int64_t());
+    case Type::I128:
+        return work(int128());
+    case Type::F32:
+        return work(float());
+    case Type::F64:
+        return work(double());
+    }
+}
+
+// ---- rows and their frames ----
+
+struct Frame {
+    size_t first, end; // none: end <= first
+    size_t rows() const { return end > first ? end - first : 0; }
+};
+
+struct FrameRule {
+    FrameBound start, end;
+    bool peers;
+    uint64_t start_offset, end_offset;
+};
+
+// A row: its partition, and the rows that tie with it.
+struct Place {
+    size_t row, begin, end, first_peer, end_of_peers;
+};
+
+size_t back(size_t row, size_t begin, uint64_t offset) { return offset > row - begin ? begin : row - offset; }
+size_t ahead(size_t row, size_t end, uint64_t offset) { return offset > end - row ? end : row + offset; }
+
+Frame frame_of(const FrameRule &rule, const Place &at) {
+    Frame frame = {at.begin, at.end};
+    if (rule.start == FrameBound::Preceding)
+        frame.first = back(at.row, at.begin, rule.start_offset);
+    else if (rule.start == FrameBound::CurrentRow)
+        frame.first = rule.peers ? at.first_peer : at.row;
+    else if (rule.start == FrameBound::Following)
+        frame.first = ahead(at.row, at.end, rule.start_offset);
+    if (rule.end == FrameBound::Preceding)
+        frame.end = rule.end_offset > at.row - at.begin ? at.begin : at.row - rule.end_offset + 1;
+    else if (rule.end == FrameBound::CurrentRow)
+        frame.end = rule.peers ? at.end_of_peers : at.row + 1;
+    else if (rule.end == FrameBound::Following)
+        frame.end = ahead(at.row + 1, at.end, rule.end_offset);
+    return frame;
+}
+
+// Partitions of one thread.
+struct Slice {
+    const uint8_t *edges; // of all rows
+    const WorkArray<uint64_t> &starts; // of all partitions, and the number of rows behind them
+    size_t first, last;                // partitions
+    const std::atomic<uint32_t> *cancel;
+
+    // visit(begin, end)
+    template <class Visit> void each_partition(const Visit &visit) const {
+        CancelPoint point(cancel);
+        for (size_t p = first; p < last; ++p) {
+            visit(starts[p], starts[p + 1]);
+            point.worked((starts[p + 1] - starts[p]) * 16);
+        }
+    }
+
+    // begin(): a partition begins; visit(place)
+    template <class Begin, class Visit> void each_row(const Begin &begin, const Visit &visit) const {
+        CancelPoint point(cancel);
+        for (size_t p = first; p < last; ++p) {
+            Place at{};
+            at.begin = at.end_of_peers = starts[p];
+            at.end = starts[p + 1];
+            begin(at.begin);
+            for (at.row = at.begin; at.row < at.end; ++at.row) {
+                if (at.row == at.end_of_peers) {
+                    at.first_peer = at.row;
+                    do {
+                        ++at.end_of_peers;
+                    } while (at.end_of_peers < at.end && edges[at.end_of_peers] == no_edge);
+                }
+                visit(at);
+                point.worked(16);
+            }
+        }
+    }
+};
+
+// ---- functions of the partition ----
+
+void number_rows(const Slice &slice, const Result &to) {
+    slice.each_partition([&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i)
+            to.put<int64_t>(i, static_cast<int64_t>(i - begin + 1));
+    });
+}
+
+void rank_rows(const Slice &slice, WindowKind kind, const Result &to) {
+    int64_t dense = 0;
+    slice.each_row([&](size_t) { dense = 0; },
+                   [&](const Place &at) {
+                       dense += at.row == at.first_peer;
+                       const int64_t rank = static_cast<int64_t>(at.first_peer - at.begin) + 1;
+                       const size_t rows = at.end - at.begin;
+                       switch (kind) {
+                       case WindowKind::Rank:
+                           return to.put<int64_t>(at.row, rank);
+                       case WindowKind::DenseRank:
+                           return to.put<int64_t>(at.row, dense);
+                       case WindowKind::PercentRank:
+                           return to.put<double>(at.row, rows <= 1 ? 0.0
+                                                                   : static_cast<double>(rank - 1) /
+                                                                         static_cast<double>(rows - 1));
+                       default:
+                           return to.put<double>(at.row, static_cast<double>(at.end_of_peers - at.begin) /
+                                                             static_cast<double>(rows));
+                       }
+                   });
+}
+
+// The first rows % buckets of them have a row more than the others.
+void divide_rows(const Slice &slice, int64_t buckets, const Result &to) {
+    slice.each_partition([&](size_t begin, size_t end) {
+        const uint64_t rows = end - begin, n = static_cast<uint64_t>(buckets);
+        const uint64_t size = rows / n, larger = rows % n;
+        for (uint64_t i = 0; i < rows; ++i) {
+            const uint64_t bucket = i < larger * (size + 1) ? i / (size + 1) : larger + (i - larger * (size + 1)) / size;
+            to.put<int32_t>(begin + i, static_cast<int32_t>(bucket + 1));
+        }
+    });
+}
+
+// The row so many before, or with a negative number behind.
+template <class T> void shift(const Slice &slice, const Column &arg, const Column &other, int64_t back_by,
+                              const Result &to) {
+    const auto put = [&](size_t i, const Column &from, size_t row) {
+        if (from.values == nullptr || from.null(row))
+            to.put_null<T>(i);
+        else
+            to.put<T>(i, from.at<T>(row));
+    };
+    const uint64_t distance = back_by < 0 ? -static_cast<uint64_t>(back_by) : static_cast<uint64_t>(back_by);
+    slice.each_partition([&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+            const bool there = back_by >= 0 ? distance <= i - begin : distance < end - i;
+            if (there)
+                put(i, arg, back_by >= 0 ? i - distance : i + distance);
+            else
+                put(i, other, i);
+        }
+    });
+}
+
+// ---- functions of the frame ----
+
+constexpr auto nothing = [](size_t) {};
+
+template <class T>
+void pick(const Slice &slice, const FrameRule &rule, WindowKind kind, const Column &arg, int64_t number,
+          const Result &to) {
+    slice.each_row(nothing, [&](const Place &at) {
+        const Frame frame = frame_of(rule, at);
+        const uint64_t nth = kind == WindowKind::LastValue  ? frame.rows()
+                             : kind == WindowKind::NthValue ? static_cast<uint64_t>(number)
+                                                            : 1;
+        const size_t row = frame.first + nth - 1;
+        if (nth == 0 || nth > frame.rows() || arg.null(row))
+            to.put_null<T>(at.row);
+        else
+            to.put<T>(at.row, arg.at<T>(row));
+    });
+}
+
+// What moving frames have added up: rows of [first, end). Bounds never go back, so no row is looked at more than twice.
+template <class Add, class Remove> struct Moving {
+    Add add;
+    Remove remove;
+    size_t first = 0, end = 0;
+
+    void restart(size_t begin) { first = end = begin; }
+    void move(const Frame &frame) {
+        if (frame.first >= end) { // what is between was never in
+            for (; first < end; ++first)
+                remove(first);
+            first = end = frame.first;
+        }
+        for (; end < frame.end; ++end)
+            add(end);
+        for (; first < frame.first; ++first)
+            remove(first);
+    }
+};
+template <class Add, class Remove> Moving<Add, Remove> moving(Add add, Remove remove) { return {add, remove}; }
+
+void count_frames(const Slice &slice, const FrameRule &rule, const Column &arg, const Result &to) {
+    if (arg.nulls == nullptr) {
+        slice.each_row(nothing, [&](const Place &at) {
+            to.put<int64_t>(at.row, static_cast<int64_t>(frame_of(rule, at).rows()));
+        });
+        return;
+    }
+    int64_t count = 0;
+    auto rows = moving([&](size_t i) { count += arg.nulls[i] == 0; }, [&](size_t i) { count -= arg.nulls[i] == 0; });
+    slice.each_row(
+        [&](size_t begin) {
+            count = 0;
+            rows.restart(begin);
+        },
+        [&](const Place &at) {
+            rows.move(frame_of(rule, at));
+            to.put(at.row, count);
+        });
+}
+
+[[noreturn]] void overflow() { throw DeviceError("a sum of a window overflows"); }
+
+template <class T>
+void sum_integers(const Slice &slice, const FrameRule &rule, const Column &arg, bool narrow, const Result &to) {
+    int128 sum = 0;
+    int64_t count = 0;
+    auto rows = moving(
+        [&](size_t i) {
+            if (arg.null(i))
+                return;
+            if (__builtin_add_overflow(sum, static_cast<int128>(arg.at<T>(i)), &sum))
+                overflow();
+            ++count;
+        },
+        [&](size_t i) {
+            if (arg.null(i))
+                return;
+            if (__builtin_sub_overflow(sum, static_cast<int128>(arg.at<T>(i)), &sum))
+                overflow();
+            --count;
+        });
+    slice.each_row(
+        [&](size_t begin) {
+            sum = 0;
+            count = 0;
+            rows.restart(begin);
+        },
+        [&](const Place &at) {
+            rows.move(frame_of(rule, at));
+            if (narrow && sum != static_cast<int64_t>(sum))
+                overflow();
+            if (count == 0)
+                narrow ? to.put_null<int64_t>(at.row) : to.put_null<int128>(at.row);
+            else if (narrow)
+                to.put<int64_t>(at.row, static_cast<int64_t>(sum));
+            else
+                to.put<int128>(at.row, sum);
+        });
+}
+
+// A sum of floats as PostgreSQL begins and continues it; `count` is of values.
+struct FloatSum {
+    double sum = 0;
+    int64_t count = 0;
+
+    void add(double value) {
+        const double before = sum;
+        sum = count++ == 0 ? value : before + value;
+        if (std::isinf(sum) && !std::isinf(value) && !std::isinf(before))
+            overflow();
+    }
+    void add(const FloatSum &other) {
+        if (other.count == 0)
+            return;
+        const int64_t all = count + other.count;
+        add(other.sum);
+        count = all;
+    }
+    void add(const Column &arg, size_t row) {
+        if (!arg.null(row))
+            add(arg.at<double>(row));
+    }
+};
+
+// A queue of rows that adds up what is in it without taking anything away: the older rows as a stack of sums, each from its
+// row to the last one of them, the newer ones as one sum.
+class FloatQueue {
+  public:
+    FloatQueue(const Column &arg, const WorkMemoryRef &memory) : arg_(arg), older_(memory) {}
+
+    void restart(size_t begin) {
+        first_ = newer_from_ = end_ = begin;
+        older_.resize(0);
+        newer_ = {};
+    }
+    FloatSum sum_of(const Frame &frame) {
+        if (frame.rows() == 0)
+            return {};
+        if (frame.first >= end_)
+            restart(frame.first);
+        for (; end_ < frame.end; ++end_)
+            newer_.add(arg_, end_);
+        if (frame.first >= newer_from_)
+            turn(frame.first);
+        for (; first_ < frame.first; ++first_)
+            older_.resize(older_.size() - 1);
+        FloatSum sum = older_.empty() ? FloatSum() : older_[older_.size() - 1];
+        sum.add(newer_);
+        return sum;
+    }
+
+  private:
+    // All rows from `first` on are older ones.
+    void turn(size_t first) {
+        older_.resize(end_ - first);
+        FloatSum sum;
+        for (size_t i = end_; i-- > first;) {
+            sum.add(arg_, i);
+            older_[end_ - 1 - i] = sum;
+        }
+        first_ = first;
+        newer_from_ = end_;
+        newer_ = {};
+    }
+
+    const Column &arg_;
+    WorkArray<FloatSum> older_; // the last one is of all of them
+    FloatSum newer_;
+    size_t first_ = 0, newer_from_ = 0, end_ = 0;
+};
+
+void put_sum(const FloatSum &sum, bool average, size_t row, const Result &to) {
+    if (sum.count == 0)
+        to.put_null<double>(row);
+    else
+        to.put<double>(row, average ? (sum.sum + 0.0) / static_cast<double>(sum.count) : sum.sum);
+}
+
+void sum_floats(const Slice &slice, const FrameRule &rule, const Column &arg, bool average, const WorkMemoryRef &memory,
+                const Result &to) {
+    if (average)
+        slice.each_partition([&](size_t begin, size_t end) {
+            for (size_t i = begin; i < end; ++i)
+                if (!arg.null(i) && std::isfinite(arg.at<double>(i)) && std::fabs(arg.at<double>(i)) > average_limit)
+                    overflow();
+        });
+    if (rule.start == FrameBound::UnboundedPreceding) {
+        FloatSum sum;
+        size_t end = 0;
+        slice.each_row(
+            [&](size_t begin) {
+                sum = {};
+                end = begin;
+            },
+            [&](const Place &at) {
+                for (const size_t last = frame_of(rule, at).end; end < last; ++end)
+                    sum.add(arg, end);
+                put_sum(sum, average, at.row, to);
+            });
+        return;
+    }
+    FloatQueue queue(arg, memory);
+    slice.each_row([&](size_t begin) { queue.restart(begin); },
+                   [&](const Place &at) {
+                       const Frame frame = frame_of(rule, at);
+                       FloatSum sum;
+                       if (frame.rows() <= narrow_frame)
+                           for (size_t i = frame.first; i < frame.end; ++i)
+                               sum.add(arg, i);
+                       else
+                           sum = queue.sum_of(frame);
+                       put_sum(sum, average, at.row, to);
+                   });
+}
+
+template <class T> bool below(T a, T b) { return a < b; }
+bool below(float a, float b) { return a < b || (a == a && b != b); }
+bool below(double a, double b) { return a < b || (a == a && b != b); }
+
+// A queue of the rows that could still be the least (or largest) one of a frame: each is below all behind it. Of equal ones the last is
+// shown, as by PostgreSQL's functions.
+template <class T>
+void find_ends(const Slice &slice, const FrameRule &rule, const Column &arg, bool largest, const WorkMemoryRef &memory,
+               const Result &to) {
+    WorkArray<uint64_t> queue(memory);
+    size_t head = 0;
+    const auto stays = [&](uint64_t a, uint64_t b) {
+        return largest ? below(arg.at<T>(b), arg.at<T>(a)) : below(arg.at<T>(a), arg.at<T>(b));
+    };
+    auto rows = moving(
+        [&](size_t i) {
+            if (arg.null(i))
+                return;
+            size_t size = queue.size();
+            while (size > head && !stays(queue[size - 1], i))
+                --size;
+            queue.resize(size);
+            queue.push_back(i);
+        },
+        [&](size_t i) { head += head < queue.size() && queue[head] == i; });
+    slice.each_row(
+        [&](size_t begin) {
+            queue.resize(0);
+            head = 0;
+            rows.restart(begin);
+        },
+        [&](const Place &at) {
+            rows.move(frame_of(rule, at));
+            if (head == queue.size())
+                to.put_null<T>(at.row);
+            else
+                to.put<T>(at.row, arg.at<T>(queue[head]));
+        });
+}
+
+// ---- all of it ----
+
+bool holds(ir::Op op, int64_t a, int64_t b) {
+    switch (op) {
+    case ir::Op::Eq:
+        return a == b;
+    case ir::Op::Ne:
+        return a != b;
+    case ir::Op::Lt:
+        return a < b;
+    case ir::Op::Le:
+        return a <= b;
+    case ir::Op::Gt:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+
+class Windows {
+  public:
+    Windows(const Program &program, RowTable rows, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
+        : p_(program), rows_(std::move(rows)), memory_(memory), cancel_(cancel), edges_(memory), starts_(memory) {
+        const ir::Range payload = p_.main().payload;
+        for (ir::Index c = 0; c < payload.count; ++c)
+            types_.push_back(p_.exprs[p_.lists[payload.first + c]].type);
+        place_of_function_.resize(p_.main().window_functions.count);
+    }
+
+    RowTable run() {
+        const ir::Range windows = p_.main().windows;
+        for (ir::Index w = 0; w < windows.count; ++w) // PostgreSQL looks at them even where there is no row
+            rules_.push_back(rule_of(p_.windows[windows.first + w]));
+        if (rows_.nrows == 0)
+            return std::move(rows_);
+        for (ir::Index w = 0; w < windows.count; ++w)
+            compute(w, p_.windows[windows.first + w]);
+        for (RowBlock &block : rows_.blocks) {
+            std::vector<RowBlock::Column> columns(block.columns.begin(),
+                                                  block.columns.begin() + static_cast<ptrdiff_t>(p_.main().result_keys));
+            for (const size_t place : place_of_function_)
+                columns.push_back(block.columns[place]);
+            block.columns = std::move(columns);
+        }
+        drop_rows();
+        return std::move(rows_);
+    }
+
+  private:
+    // Of those that are delivered, by the tests of functions.
+    void drop_rows() {
+        struct Test {
+            size_t column;
+            ir::Op op;
+            int64_t bound;
+            bool null;
+        };
+        std::vector<Test> tests;
+        const ir::Range functions = p_.main().window_functions;
+        for (ir::Index f = 0; f < functions.count; ++f) {
+            const ir::WindowFunction &function = p_.window_functions[functions.first + f];
+            int64_t bound = 0;
+            if (function.tested != 0) {
+                const bool null = !number_of(function.bound, &bound);
+                tests.push_back({p_.main().result_keys + f, function.test, bound, null});
+            }
+        }
+        if (tests.empty())
+            return;
+        WorkArray<RowEntry> kept(memory_);
+        for (uint32_t b = 0; b < rows_.blocks.size(); ++b) {
+            const RowBlock &block = rows_.blocks[b];
+            for (uint32_t i = 0; i < block.nrows; ++i)
+                if (std::all_of(tests.begin(), tests.end(), [&](const Test &test) {
+                        const RowBlock::Column &column = block.columns[test.column];
+                        const Column values = {Type::I64, column.values, column.nulls};
+                        return !test.null && !values.null(i) && holds(test.op, values.at<int64_t>(i), test.bound);
+                    }))
+                    kept.push_back({0, b, i});
+            stop_if(cancel_);
+        }
+        if (kept.size() == rows_.nrows)
+            return;
+        RowTable left;
+        left.add(gather_rows(rows_, kept.data(), kept.size(), p_.row_types(), memory_, cancel_));
+        rows_ = std::move(left);
+    }
+
+    void compute(ir::Index number, const ir::Window &window) {
+        sort(window);
+        find_edges(window);
+        const ir::Range functions = p_.main().window_functions;
+        for (ir::Index f = 0; f < functions.count; ++f) {
+            const ir::WindowFunction &function = p_.window_functions[functions.first + f];
+            if (function.window == number)
+                place_of_function_[f] = add(function);
+        }
+        flat_.clear();
+    }
+
+    SortColumn sort_column(const ir::OrderKey &key) const {
+        const auto list = p_.lists.begin() + p_.main().payload.first;
+        const auto column = static_cast<size_t>(std::find(list, list + p_.main().payload.count, key.expr) - list);
+        return {column, p_.exprs[key.expr].type, key.descending != 0, key.nulls_first != 0};
+    }
+
+    void sort(const ir::Window &window) {
+        std::vector<SortColumn> order;
+        for (ir::Index k = 0; k < window.keys.count; ++k)
+            order.push_back(sort_column(p_.orders[window.keys.first + k]));
+        const auto same = [](const SortColumn &a, const SortColumn &b) {
+            return a.column == b.column && a.descending == b.descending && a.nulls_first == b.nulls_first;
+        };
+        if (order.size() <= order_.size() && std::equal(order.begin(), order.end(), order_.begin(), same))
+            return;
+        rows_ = sort_rows(std::move(rows_), order, types_, memory_, cancel_);
+        order_ = std::move(order);
+    }
+
+    // The column in one piece, while nothing is sorted.
+    Column flat(size_t column) {
+        Column all;
+        all.type = types_[column];
+        if (rows_.blocks.size() == 1) {
+            const RowBlock::Column &only = rows_.blocks[0].columns[column];
+            all.values = only.values;
+            all.nulls = only.nulls;
+            return all;
+        }
+        for (const auto &known : flat_)
+            if (known.first == column) {
+                all.values = known.second->values.data();
+                all.nulls = known.second->nulls.empty() ? nullptr : known.second->nulls.data();
+                return all;
+            }
+        auto own = std::make_unique<OwnColumn>(memory_);
+        const size_t width = type_width(all.type);
+        const bool nullable = std::any_of(rows_.blocks.begin(), rows_.blocks.end(), [&](const RowBlock &block) {
+            return block.columns[column].nulls != nullptr;
+        });
+        own->values.resize(rows_.nrows * width);
+        if (nullable)
+            own->nulls.assign_zeros(rows_.nrows);
+        size_t at = 0;
+        for (const RowBlock &block : rows_.blocks) {
+            memcpy(own->values.data() + at * width, block.columns[column].values, block.nrows * width);
+            if (block.columns[column].nulls != nullptr)
+                memcpy(own->nulls.data() + at, block.columns[column].nulls, block.nrows);
+            at += block.nrows;
+            stop_if(cancel_);
+        }
+        all.values = own->values.data();
+        all.nulls = nullable ? own->nulls.data() : nullptr;
+        flat_.emplace_back(column, std::move(own));
+        return all;
+    }
+
+    void find_edges(const ir::Window &window) {
+        edges_.assign_zeros(rows_.nrows);
+        for (ir::Index k = 0; k < window.keys.count; ++k) {
+            const Column key = flat(sort_column(p_.orders[window.keys.first + k]).column);
+            const uint8_t edge = k < window.partition ? partition_edge : peers_edge;
+            in_slices(threads_worth(rows_.nrows), rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
+                with_type(key.type,
+                          [&](auto value) { gpuscan::find_edges<decltype(value)>(key, edge, first, last, edges_.data()); });
+            });
+            stop_if(cancel_);
+        }
+        starts_.resize(0);
+        starts_.push_back(0);
+        for (size_t i = 1; i < rows_.nrows; ++i)
+            if (edges_[i] == partition_edge)
+                starts_.push_back(i);
+        starts_.push_back(rows_.nrows);
+    }
+
+    // NULL: false.
+    bool number_of(ir::Index constant, int64_t *number) const {
+        *number = static_cast<int64_t>(p_.constants[constant].low);
+        return p_.constants[constant].null == 0;
+    }
+
+    uint64_t offset_of(ir::Index constant) const {
+        int64_t offset = 0;
+        if (constant != ir::none && (!number_of(constant, &offset) || offset < 0))
+            throw DeviceError("an offset of a frame is NULL or negative");
+        return static_cast<uint64_t>(offset);
+    }
+
+    FrameRule rule_of(const ir::Window &window) const {
+        return {window.start, window.end, window.peers != 0, offset_of(window.start_offset),
+                offset_of(window.end_offset)};
+    }
+
+    // Where no thread has less than a partition.
+    template <class Work> void each_slice(const Work &work) const {
+        const unsigned threads = threads_worth(rows_.nrows);
+        const auto partition_of = [&](uint64_t row) {
+            return static_cast<size_t>(std::lower_bound(starts_.begin(), starts_.end() - 1, row) - starts_.begin());
+        };
+        in_slices(threads, rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
+            const size_t end = last == rows_.nrows ? starts_.size() - 1 : partition_of(last);
+            work(Slice{edges_.data(), starts_, partition_of(first), end, cancel_});
+        });
+    }
+
+    // The column that the function makes.
+    size_t add(const ir::WindowFunction &function) {
+        const WindowKind kind = function.kind;
+        const Type type = p_.window_type(function);
+        auto own = std::make_shared<OwnColumn>(memory_);
+        own->values.resize(rows_.nrows * type_width(type));
+        const bool nullable = kind > WindowKind::CumeDist && kind != WindowKind::CountRows && kind != WindowKind::Count;
+        if (nullable)
+            own->nulls.assign_zeros(rows_.nrows);
+        const Result to = {own->values.data(), nullable ? own->nulls.data() : nullptr};
+        int64_t number = 0;
+        if (function.number != ir::none && !number_of(function.number, &number)) {
+            memset(to.values, 0, rows_.nrows * type_width(type));
+            memset(to.nulls, 1, rows_.nrows);
+        } else {
+            evaluate(function, number, to);
+        }
+        size_t at = 0;
+        for (RowBlock &block : rows_.blocks) {
+            block.columns.push_back({to.values + at * type_width(type), nullable ? to.nulls + at : nullptr});
+            block.memory = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(block.memory, own);
+            at += block.nrows;
+        }
+        types_.push_back(type);
+        return types_.size() - 1;
+    }
+
+    void evaluate(const ir::WindowFunction &function, int64_t number, const Result &to) {
+        const WindowKind kind = function.kind;
+        if ((kind == WindowKind::Ntile || kind == WindowKind::NthValue) && number <= 0)
+            throw DeviceError("a window function's number is not positive");
+        const FrameRule &rule = rules_[function.window];
+        const Column arg = function.arg != ir::none ? flat(function.arg) : Column();
+        const Column other = function.other != ir::none ? flat(function.other) : Column();
+        each_slice([&](const Slice &slice) {
+            switch (kind) {
+            case WindowKind::RowNumber:
+                return number_rows(slice, to);
+            case WindowKind::Rank:
+            case WindowKind::DenseRank:
+            case WindowKind::PercentRank:
+            case WindowKind::CumeDist:
+                return rank_rows(slice, kind, to);
+            case WindowKind::Ntile:
+                return divide_rows(slice, number, to);
+            case WindowKind::Lag:
+            case WindowKind::Lead:
+                return with_type(arg.type, [&](auto value) {
+                    // (There is no row so far before or behind either way.)
+                    const int64_t back_by = kind == WindowKind::Lag ? number : -std::max(number, -INT64_MAX);
+                    shift<decltype(value)>(slice, arg, other, back_by, to);
+                });
+            case WindowKind::FirstValue:
+            case WindowKind::LastValue:
+            case WindowKind::NthValue:
+                return with_type(arg.type,
+                                 [&](auto value) { pick<decltype(value)>(slice, rule, kind, arg, number, to); });
+            case WindowKind::CountRows:
+            case WindowKind::Count:
+                return count_frames(slice, rule, arg, to);
+            case WindowKind::Average:
+                return sum_floats(slice, rule, arg, true, memory_, to);
+            case WindowKind::Sum:
+                if (arg.type == Type::F64)
+                    return sum_floats(slice, rule, arg, false, memory_, to);
+                return with_type(arg.type, [&](auto value) {
+                    if constexpr (!std::is_floating_point_v<decltype(value)>)
+                        sum_integers<decltype(value)>(slice, rule, arg, function.narrow != 0, to);
+                });
+            case WindowKind::Min:
+            case WindowKind::Max:
+                return with_type(arg.type, [&](auto value) {
+                    find_ends<decltype(value)>(slice, rule, arg, kind == WindowKind::Max, memory_, to);
+                });
+            }
+        });
+    }
+
+    const Program &p_;
+    RowTable rows_; // the payload's columns, then those of functions as they have come
+    const WorkMemoryRef &memory_;
+    const std::atomic<uint32_t> *const cancel_;
+    std::vector<Type> types_;
+    std::vector<FrameRule> rules_; // by window
+    std::vector<size_t> place_of_function_; // columns
+    std::vector<SortColumn> order_;         // of the rows now
+    WorkArray<uint8_t> edges_;
+    WorkArray<uint64_t> starts_;
+    std::vector<std::pair<size_t, std::unique_ptr<OwnColumn>>> flat_;
+};
+
+} // namespace
+
+RowTable apply_windows(const Program &program, RowTable rows, const WorkMemoryRef &memory,
+                       const std::atomic<uint32_t> *cancel) {
+    return Windows(program, std::move(rows), memory, cancel).run();
+}
+
+} // namespace gpuscan

@@ -1,0 +1,369 @@
+// Window functions over rows: what the device computes (engine/result/window.hpp), and what PostgreSQL shows of it.
+//
+// An average of integers or numerics is a sum and a count; numeric.c divides them. What has a collation of its own, a text, has no
+// smallest value here, but may be looked up in another row.
+#include "pg/pg.h"
+
+#include "pg/catalog/type_operators.h"
+#include "pg/fragment/assembly.h"
+#include "pg/refusal.h"
+
+namespace gpuscan {
+
+namespace {
+
+using ir::WindowKind;
+
+struct KnownFunction {
+    Oid id;
+    WindowKind kind;
+    bool average = false; // of a sum
+};
+
+const KnownFunction known_functions[] = {
+    {F_ROW_NUMBER, WindowKind::RowNumber},
+    {F_RANK_, WindowKind::Rank},
+    {F_DENSE_RANK_, WindowKind::DenseRank},
+    {F_PERCENT_RANK_, WindowKind::PercentRank},
+    {F_CUME_DIST_, WindowKind::CumeDist},
+    {F_NTILE, WindowKind::Ntile},
+    {F_LAG_ANYELEMENT, WindowKind::Lag},
+    {F_LAG_ANYELEMENT_INT4, WindowKind::Lag},
+    {F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE, WindowKind::Lag},
+    {F_LEAD_ANYELEMENT, WindowKind::Lead},
+    {F_LEAD_ANYELEMENT_INT4, WindowKind::Lead},
+    {F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE, WindowKind::Lead},
+    {F_FIRST_VALUE, WindowKind::FirstValue},
+    {F_LAST_VALUE, WindowKind::LastValue},
+    {F_NTH_VALUE, WindowKind::NthValue},
+    {F_COUNT_, WindowKind::CountRows},
+    {F_COUNT_ANY, WindowKind::Count},
+    {F_SUM_INT2, WindowKind::Sum},
+    {F_SUM_INT4, WindowKind::Sum},
+    {F_SUM_INT8, WindowKind::Sum},
+    {F_SUM_NUMERIC, WindowKind::Sum},
+    {F_SUM_FLOAT8, WindowKind::Sum},
+    {F_AVG_INT2, WindowKind::Sum, true},
+    {F_AVG_INT4, WindowKind::Sum, true},
+    {F_AVG_INT8, WindowKind::Sum, true},
+    {F_AVG_NUMERIC, WindowKind::Sum, true},
+    {F_AVG_FLOAT4, WindowKind::Average},
+    {F_AVG_FLOAT8, WindowKind::Average},
+    {F_BOOL_AND, WindowKind::Min},
+    {F_EVERY, WindowKind::Min},
+    {F_BOOL_OR, WindowKind::Max},
+    {F_MIN_INT2, WindowKind::Min},
+    {F_MIN_INT4, WindowKind::Min},
+    {F_MIN_INT8, WindowKind::Min},
+    {F_MIN_FLOAT4, WindowKind::Min},
+    {F_MIN_FLOAT8, WindowKind::Min},
+    {F_MIN_NUMERIC, WindowKind::Min},
+    {F_MIN_DATE, WindowKind::Min},
+    {F_MIN_TIME, WindowKind::Min},
+    {F_MIN_TIMESTAMP, WindowKind::Min},
+    {F_MIN_TIMESTAMPTZ, WindowKind::Min},
+    {F_MAX_INT2, WindowKind::Max},
+    {F_MAX_INT4, WindowKind::Max},
+    {F_MAX_INT8, WindowKind::Max},
+    {F_MAX_FLOAT4, WindowKind::Max},
+    {F_MAX_FLOAT8, WindowKind::Max},
+    {F_MAX_NUMERIC, WindowKind::Max},
+    {F_MAX_DATE, WindowKind::Max},
+    {F_MAX_TIME, WindowKind::Max},
+    {F_MAX_TIMESTAMP, WindowKind::Max},
+    {F_MAX_TIMESTAMPTZ, WindowKind::Max},
+};
+
+bool ignores_nulls(const WindowFunc *function) {
+#if PG_VERSION_NUM >= 190000
+    return function->ignore_nulls == IGNORE_NULLS;
+#else
+    (void)function;
+    return false;
+#endif
+}
+
+const KnownFunction *find_function(const WindowFunc *function) {
+    if (function->aggfilter != nullptr || ignores_nulls(function)) {
+        refuse("a window function with FILTER or IGNORE NULLS");
+        return nullptr;
+    }
+    for (const KnownFunction &known : known_functions)
+        if (known.id == function->winfnoid)
+            return &known;
+    refuse("window function %s", format_procedure(function->winfnoid));
+    return nullptr;
+}
+
+// The column of the rows that has the node's values.
+bool add_column(Assembly *a, ir::Index node, ir::Index *column) {
+    int at = 0;
+    while (at < a->row_columns.count && a->row_columns[at] != node)
+        ++at;
+    if (at == static_cast<int>(ir::max_row_outputs))
+        return refuse("too many columns that windows need");
+    if (at == a->row_columns.count)
+        append(&a->row_columns, node);
+    *column = static_cast<ir::Index>(at);
+    return true;
+}
+
+// ---- windows ----
+
+bool add_bound(Assembly *a, int frame, int unbounded, int current, int preceding, int following, Expr *offset,
+               bool is_start, ir::FrameBound *bound, ir::Index *constant) {
+    if (frame & unbounded)
+        *bound = is_start ? ir::FrameBound::UnboundedPreceding : ir::FrameBound::UnboundedFollowing;
+    else if (frame & current)
+        *bound = ir::FrameBound::CurrentRow;
+    else if (frame & (preceding | following))
+        *bound = frame & preceding ? ir::FrameBound::Preceding : ir::FrameBound::Following;
+    else
+        return refuse("a window's frame that is not known");
+    if (!(frame & (preceding | following)))
+        return true;
+    return (frame & FRAMEOPTION_ROWS && offset != nullptr && add_number(a, offset, constant) && *constant != ir::none) ||
+           refuse("an offset of a frame by values or groups, or that is not known beforehand");
+}
+
+bool add_frame(Assembly *a, int frame, Expr *start, Expr *end, ir::Window *window) {
+    if (frame & FRAMEOPTION_EXCLUSION)
+        return refuse("a window's frame with EXCLUDE");
+    window->peers = frame & FRAMEOPTION_ROWS ? 0 : 1;
+    return add_bound(a, frame, FRAMEOPTION_START_UNBOUNDED_PRECEDING, FRAMEOPTION_START_CURRENT_ROW,
+                     FRAMEOPTION_START_OFFSET_PRECEDING, FRAMEOPTION_START_OFFSET_FOLLOWING, start, true,
+                     &window->start, &window->start_offset) &&
+           add_bound(a, frame, FRAMEOPTION_END_UNBOUNDED_FOLLOWING, FRAMEOPTION_END_CURRENT_ROW,
+                     FRAMEOPTION_END_OFFSET_PRECEDING, FRAMEOPTION_END_OFFSET_FOLLOWING, end, false, &window->end,
+                     &window->end_offset);
+}
+
+int number_of(const List *windows, int window, WindowNumber which) {
+    return list_nth_int(windows, window * window_numbers + which);
+}
+
+bool add_window(Assembly *a, int number, int *key) {
+    const FragmentSpec *spec = a->spec;
+    ir::Window window{};
+    window.keys = {static_cast<ir::Index>(a->window_keys.count),
+                   static_cast<ir::Index>(number_of(spec->windows, number, WINDOW_KEYS))};
+    window.partition = static_cast<ir::Index>(number_of(spec->windows, number, WINDOW_PARTITION_KEYS));
+    for (ir::Index k = 0; k < window.keys.count; ++k, ++*key) {
+        ir::OrderKey order = order_key(list_nth_int(spec->window_key_flags, *key));
+        ir::Index column;
+        if (!translate_sort_key(&a->t, static_cast<Expr *>(list_nth(spec->window_keys, *key)), &order.expr) ||
+            !add_column(a, order.expr, &column))
+            return false;
+        append(&a->window_keys, order);
+    }
+    if (!add_frame(a, number_of(spec->windows, number, WINDOW_FRAME),
+                   static_cast<Expr *>(list_nth(spec->window_offsets, 2 * number)),
+                   static_cast<Expr *>(list_nth(spec->window_offsets, 2 * number + 1)), &window))
+        return false;
+    append(&a->windows, window);
+    return true;
+}
+
+// ---- functions ----
+
+FragmentOutput output_of(const WindowFunc *function, Type type, SqlKind kind) {
+    TypedExpr value{};
+    value.kind = kind;
+    return output_of_value(OutputKind::Row, value, type, function->wintype, -1);
+}
+
+// An int4 that is known beforehand.
+bool add_int4(Assembly *a, Expr *number, ir::Index *constant) {
+    Node *wide = reinterpret_cast<Node *>(makeFuncExpr(F_INT8_INT4, INT8OID, list_make1(number), InvalidOid, InvalidOid,
+                                                       COERCE_IMPLICIT_CAST));
+    return (add_number(a, reinterpret_cast<Expr *>(eval_const_expressions(nullptr, wide)), constant) &&
+            *constant != ir::none) ||
+           refuse("a number of a window function that is not known beforehand");
+}
+
+// What is shown of another row, and in rows that have none.
+bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::WindowFunction *to,
+               FragmentOutput *output) {
+    Expr *arg = static_cast<Expr *>(linitial(function->args));
+    TypedExpr value;
+    ir::Index node;
+    if (!translate_row_value(&a->t, arg, &value, &node) || !add_column(a, node, &to->arg))
+        return false;
+    int32 typmod = exprTypmod(reinterpret_cast<Node *>(arg));
+    const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(arg)), &typmod);
+    *output = output_of_value(OutputKind::Row, value, value.type, typid, typmod);
+    const bool shifts = kind == WindowKind::Lag || kind == WindowKind::Lead;
+    if (!shifts && kind != WindowKind::NthValue)
+        return true;
+    if (list_length(function->args) < 2)
+        to->number = a->t.exprs[static_cast<int>(add_constant(&a->t, Type::I64, 1, false))].a;
+    else if (!add_int4(a, static_cast<Expr *>(lsecond(function->args)), &to->number))
+        return false;
+    if (list_length(function->args) < 3)
+        return true;
+    Expr *other = static_cast<Expr *>(lthird(function->args));
+    if (IsA(other, Const) && reinterpret_cast<const Const *>(other)->constisnull)
+        return true;
+    TypedExpr second;
+    if (is_coded_kind(value.kind) || value.kind == SqlKind::Numeric || value.kind == SqlKind::Interval)
+        return refuse("a default of lag or lead of type %s", format_type_be(function->wintype));
+    return translate(&a->t, other, &second) && as_node(&a->t, second, value.type, value.scale, &node) &&
+           add_column(a, node, &to->other);
+}
+
+// Sums, extremes and counts of values in a frame.
+bool add_aggregate(Assembly *a, const WindowFunc *function, const KnownFunction *known, ir::WindowFunction *to,
+                   FragmentOutput *output) {
+    TypedExpr value;
+    ir::Index node;
+    if (!translate(&a->t, static_cast<Expr *>(linitial(function->args)), &value))
+        return false;
+    if (known->kind == WindowKind::Count) {
+        *output = output_of(function, Type::I64, SqlKind::Int8);
+        return as_own_node(&a->t, value, &node) && add_column(a, node, &to->arg);
+    }
+    if (value.mixed_scale || is_coded_kind(value.kind) || !is_in_order(value.kind) || value.kind == SqlKind::Uuid)
+        return refuse("%s over values of %s in a window", format_procedure(function->winfnoid),
+                      value.mixed_scale ? "numeric of different scales" : "this type");
+    Type type = value.type;
+    if (known->kind == WindowKind::Average)
+        type = Type::F64;
+    if (value.kind == SqlKind::Numeric && type != Type::I128)
+        type = Type::I64;
+    if (!as_node(&a->t, value, type, value.scale, &node))
+        return false;
+    if (function->winfnoid == F_AVG_FLOAT8)
+        node = add_call(&a->t, ir::Function::Bounded, node);
+    if (!add_column(a, node, &to->arg))
+        return false;
+    const bool of_floats = is_float(type);
+    *output = output_of(function, type, value.kind);
+    output->scale = value.scale;
+    if (known->kind == WindowKind::Average)
+        output->value_kind = SqlKind::Float8;
+    if (known->kind != WindowKind::Sum || of_floats)
+        return true;
+    to->narrow = !known->average && function->wintype == INT8OID ? 1 : 0;
+    output->type = to->narrow ? Type::I64 : Type::I128;
+    output->value_kind = to->narrow ? SqlKind::Int8 : SqlKind::Numeric;
+    if (known->average)
+        output->kind = OutputKind::AvgNumeric;
+    return true;
+}
+
+int window_of(const FragmentSpec *spec, const WindowFunc *function) {
+    const int n = list_length(spec->windows) / window_numbers;
+    int window = 0;
+    while (window < n && number_of(spec->windows, window, WINDOW_REF) != static_cast<int>(function->winref))
+        ++window;
+    return window < n ? window : -1;
+}
+
+bool add_function(Assembly *a, const WindowFunc *function, Array<ir::WindowFunction> *counts) {
+    const KnownFunction *known = find_function(function);
+    const int window = window_of(a->spec, function);
+    if (known == nullptr || window < 0 || !may_execute(&a->t, function->winfnoid))
+        return false;
+    ir::WindowFunction to{};
+    to.kind = known->kind;
+    to.window = static_cast<ir::Index>(window);
+    FragmentOutput output;
+    switch (known->kind) {
+    case WindowKind::RowNumber:
+    case WindowKind::Rank:
+    case WindowKind::DenseRank:
+    case WindowKind::CountRows:
+        output = output_of(function, Type::I64, SqlKind::Int8);
+        break;
+    case WindowKind::PercentRank:
+    case WindowKind::CumeDist:
+        output = output_of(function, Type::F64, SqlKind::Float8);
+        break;
+    case WindowKind::Ntile:
+        output = output_of(function, Type::I32, SqlKind::Int4);
+        if (!add_int4(a, static_cast<Expr *>(linitial(function->args)), &to.number))
+            return false;
+        break;
+    case WindowKind::Lag:
+    case WindowKind::Lead:
+    case WindowKind::FirstValue:
+    case WindowKind::LastValue:
+    case WindowKind::NthValue:
+        if (!add_shown(a, function, known->kind, &to, &output))
+            return false;
+        break;
+    default:
+        if (!add_aggregate(a, function, known, &to, &output))
+            return false;
+    }
+    if (output.kind == OutputKind::AvgNumeric) {
+        ir::WindowFunction count{};
+        count.kind = WindowKind::Count;
+        count.window = to.window;
+        count.arg = to.arg;
+        output.count_column = output_count(a->spec) + append(counts, count);
+    }
+    output.key = a->delivered + append(&a->window_functions, to);
+    append(&a->outputs, output);
+    return true;
+}
+
+// ---- tests ----
+
+// A test that the device does not know is left to the node.
+bool add_test(Assembly *a, const OpExpr *test) {
+    const int n = list_length(a->spec->window_functions);
+    if (list_length(test->args) != 2)
+        return false;
+    ir::Op op;
+    Expr *left = static_cast<Expr *>(linitial(test->args)), *right = static_cast<Expr *>(lsecond(test->args));
+    if (!comparison_operator(test->opfuncid != InvalidOid ? test->opfuncid : get_opcode(test->opno), &op))
+        return false;
+    if (!IsA(left, WindowFunc)) {
+        std::swap(left, right);
+        op = ir::mirrored(op);
+    }
+    int number = 0;
+    while (number < n && !equal(list_nth(a->spec->window_functions, number), left))
+        ++number;
+    if (number == n || a->outputs[a->delivered + number].type != Type::I64 ||
+        a->outputs[a->delivered + number].value_kind != SqlKind::Int8)
+        return false;
+    ir::WindowFunction *function = &a->window_functions[number];
+    const Oid type = exprType(reinterpret_cast<Node *>(right));
+    ir::Index bound = ir::none;
+    if (function->tested || (type != INT8OID && type != INT4OID) ||
+        !(type == INT8OID ? add_number(a, right, &bound) : add_int4(a, right, &bound)) || bound == ir::none)
+        return false;
+    function->tested = 1;
+    function->test = op;
+    function->bound = bound;
+    return true;
+}
+
+} // namespace
+
+bool add_windows(Assembly *a) {
+    const FragmentSpec *spec = a->spec;
+    const int n = list_length(spec->windows) / window_numbers;
+    if (n > static_cast<int>(ir::max_windows))
+        return refuse("more than %d windows", ir::max_windows);
+    a->t.pipeline = 0;
+    int key = 0;
+    for (int i = 0; i < n; ++i)
+        if (!add_window(a, i, &key))
+            return false;
+    Array<ir::WindowFunction> counts{};
+    ListCell *cell;
+    foreach (cell, spec->window_functions)
+        if (!add_function(a, static_cast<const WindowFunc *>(lfirst(cell)), &counts))
+            return false;
+    for (int i = 0; i < counts.count; ++i)
+        append(&a->window_functions, counts[i]);
+    foreach (cell, spec->window_tests)
+        if (IsA(lfirst(cell), OpExpr))
+            add_test(a, static_cast<const OpExpr *>(lfirst(cell)));
+    return true;
+}
+
+} // namespace gpuscan

@@ -1,0 +1,115 @@
+-- Window functions over rows that the device computes: functions, frames, types, NULLs, ties, several windows, what is left to PostgreSQL.
+-- Orders are unique, or the functions do not tell rows that tie.
+CREATE SCHEMA windows_device;
+SET client_min_messages = warning;
+SET search_path = windows_device, public;
+SET gpuscan.device = host;
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE t AS SELECT i AS id, nullif(i * 7919 % 60, 7) AS k, (nullif(i * 31 % 7, 2) - 3)::int2 AS s, nullif(i * 1000003::bigint % 5000, 44) - 2500 AS b, nullif(i * 17 % 40, 5) / 4.0::float8 - 3 AS f8, (i % 9 / 2.0)::float4 AS f4, (nullif(i * 13 % 500, 8) / 4.0)::numeric(10,2) AS n, (i * 1000000007::numeric * 1000000007 * (i % 5 - 2))::numeric(30,4) AS w, (i % 70 / 8.0)::numeric AS p, date '2024-01-01' + nullif(i * 11 % 90, 9) AS d,
+    timestamp '2024-01-01' + (i * 37 % 1000) * interval '1 minute' AS ts, timestamptz '2024-01-01 00:00+00' + (i * 37 % 1000) * interval '1 minute' AS tz, nullif(i % 3, 1) = 0 AS g, nullif((ARRAY['b', 'B', 'a', 'ä', 'Z', 'zz', '', ' ', 'a b', 'A-b', '10', '9', 'é'])[i % 13 + 1], '9') AS t, (ARRAY['b', 'B', 'a', 'ä', 'Z'])[i % 5 + 1] COLLATE "C" AS c, (i % 11)::text::char(4) AS ch, (i % 50)::money AS m, time '00:00' + (i % 100) * interval '1 minute' AS ti, (i % 20) * interval '1 day' AS iv, ARRAY[i % 4] AS a, md5((i % 30)::text)::uuid AS u FROM generate_series(1, 2000) i;
+INSERT INTO t (id, k, f8, f4, b, s, d, ts) VALUES (-1, 3, 'NaN', 'NaN', 9223372036854775807, 32767, 'infinity', 'infinity'), (-2, 3, 'Infinity', '-Infinity', -9223372036854775808, -32768, '-infinity', '-infinity'), (-3, 3, '-0', '0', 0, 0, '4713-01-01 BC', '4713-01-01 00:00:00 BC'), (-4, 4, '-Infinity', '-1e-45', NULL, NULL, '5874897-12-31', '294276-12-31 23:59:59.999999');
+CREATE TABLE dim AS SELECT i AS k, 'name ' || i % 9 AS name FROM generate_series(0, 55) i;
+CREATE TABLE parts (LIKE t) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (1000);
+CREATE TABLE parts_2 PARTITION OF parts DEFAULT;
+INSERT INTO parts SELECT * FROM t;
+CREATE TABLE one AS SELECT 1 AS id, 5 AS x, NULL::int AS y;
+CREATE TABLE none AS SELECT 1 AS id, 5 AS x WHERE false;
+VACUUM (FREEZE, ANALYZE);
+
+-- As check_matrix, and who computes the windows: the device, or PostgreSQL.
+CREATE FUNCTION check_windows(template text, a text[], b text[] DEFAULT '{""}', by_device boolean DEFAULT true) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    query text;
+    plan jsonb;
+BEGIN
+    FOR query IN SELECT format(template, x, y) FROM unnest(a) x, unnest(b) y LOOP
+        PERFORM set_config('gpuscan.offload', 'force', true);
+        EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
+        PERFORM set_config('gpuscan.offload', 'off', true);
+        IF (plan @? 'strict $.**."Windows"' AND NOT plan @? '$.** ? (@."Node Type" == "WindowAgg")') <> by_device THEN
+            RETURN NEXT 'PLAN: ' || query;
+        END IF;
+    END LOOP;
+    RETURN QUERY SELECT * FROM check_matrix(template, a, b, 'any');
+END $$;
+
+-- every function of one window
+SELECT check_windows('SELECT id, %s OVER (%s) FROM t', '{row_number(),rank(),dense_rank(),percent_rank(),cume_dist(),ntile(7),ntile(5000),ntile(NULL),lag(b),"lag(k, 3)","lag(s, 0)","lag(b, 2, 7)","lag(b, NULL)","lag(id, -2, s)","lag(d, 5000)",lead(n),"lead(t, 2)","lead(d, 1, ''2020-01-01'')",first_value(c),last_value(w),"nth_value(ts, 3)","nth_value(f8, NULL)",count(*),count(k),sum(s),sum(k),sum(n),sum(w),avg(s),avg(k),avg(n),avg(w),min(n),max(d)}',
+    '{"ORDER BY id","PARTITION BY k ORDER BY id","PARTITION BY t ORDER BY id DESC","PARTITION BY g, s ORDER BY n DESC NULLS LAST, id","PARTITION BY d ORDER BY k NULLS FIRST, f8, id"}');
+-- sums of integers of 64 bits, extremes of every type that has them
+SELECT check_windows('SELECT id, %s OVER (PARTITION BY s ORDER BY id) FROM t WHERE id > 0', '{sum(b),avg(b),sum(f8),avg(f8),avg(f4),min(f4),max(f8),min(ts),max(tz),min(ti),bool_and(g),bool_or(g),every(g),min(b),max(s),max(w),count(a),count(iv)}');
+SELECT check_windows('SELECT id, %s OVER (PARTITION BY k ORDER BY id %s) FROM t', '{min(f8),max(f8),min(f4),max(f4),min(b),max(b),min(ts),max(d),count(f8),sum(b),avg(b),sum(s)}', '{"","ROWS 2 PRECEDING"}');
+-- every type is handed on from another row
+SELECT check_windows('SELECT id, lag(%1$s) OVER w, first_value(%1$s) OVER w, last_value(%1$s) OVER w FROM t WINDOW w AS (PARTITION BY k ORDER BY id)', '{k,s,b,f8,f4,n,w,p,d,ts,tz,g,t,c,ch,m,ti,iv,a,u}');
+-- partitions and orders of every type that has one, NULLs at either end
+SELECT check_windows('SELECT id, row_number() OVER (PARTITION BY %1$s ORDER BY id), sum(n) OVER (ORDER BY %1$s %2$s, id), rank() OVER (ORDER BY %1$s %2$s), dense_rank() OVER (ORDER BY %1$s %2$s) FROM t', '{k,s,b,f8,f4,n,w,p,d,ts,tz,g,t,c,ch,m,ti}', '{"",DESC,NULLS FIRST,DESC NULLS LAST}');
+-- frames
+SELECT check_windows('SELECT id, %s OVER (PARTITION BY s ORDER BY id ROWS %s) FROM t', '{count(*),count(n),sum(n),sum(f4::float8),avg(n),avg(k),min(n),max(k),first_value(id),last_value(t),"nth_value(k, 2)"}',
+    '{UNBOUNDED PRECEDING,"BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING","BETWEEN UNBOUNDED PRECEDING AND 3 PRECEDING","BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING","3 PRECEDING","BETWEEN 5 PRECEDING AND 2 PRECEDING","BETWEEN 2 PRECEDING AND 5 PRECEDING","BETWEEN 1 PRECEDING AND 1 FOLLOWING","BETWEEN CURRENT ROW AND CURRENT ROW","BETWEEN CURRENT ROW AND 4 FOLLOWING","BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING","BETWEEN 2 FOLLOWING AND 4 FOLLOWING","BETWEEN 4 FOLLOWING AND 2 FOLLOWING","BETWEEN 3 FOLLOWING AND UNBOUNDED FOLLOWING","BETWEEN 100 PRECEDING AND 100 FOLLOWING","BETWEEN 9223372036854775807 PRECEDING AND 9223372036854775807 FOLLOWING","BETWEEN 9223372036854775807 FOLLOWING AND UNBOUNDED FOLLOWING"}');
+-- rows that tie
+SELECT check_windows('SELECT id, %s OVER (PARTITION BY s ORDER BY k %s) FROM t', '{count(*),count(n),sum(n),avg(k),min(n),max(k),rank(),dense_rank(),percent_rank(),cume_dist()}',
+    '{"","RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING","RANGE BETWEEN CURRENT ROW AND CURRENT ROW","RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING","GROUPS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW","GROUPS CURRENT ROW"}');
+SELECT check_windows('SELECT id, %s OVER (%s) FROM t', '{count(*),sum(n),min(d),max(k),avg(k),rank(),cume_dist()}', '{"","PARTITION BY k","PARTITION BY t, g"}');
+-- several windows, functions in expressions, columns that are not shown, expressions as keys
+SELECT check_windows('SELECT %s FROM t', '{"id, rank() OVER (PARTITION BY k ORDER BY n, id), rank() OVER (PARTITION BY t ORDER BY b, id), count(*) OVER (), sum(k) OVER (PARTITION BY k)","id, n - lag(n) OVER (PARTITION BY k ORDER BY id) AS step, round(100 * n / nullif(sum(n) OVER (PARTITION BY g), 0), 2)","coalesce(lag(t) OVER (ORDER BY id), ''none'') || t, id","id, sum(n * 2 + k) OVER (PARTITION BY k % 7 ORDER BY id DESC), k % 7","id, extract(month FROM d), row_number() OVER (PARTITION BY extract(year FROM d), g ORDER BY d, id)","row_number() OVER (ORDER BY id)","id, random() < 2, row_number() OVER (ORDER BY id)","id, sum(CASE WHEN g THEN n END) OVER w, count(*) OVER w, sum(s) OVER (w ROWS 1 PRECEDING) FROM t WINDOW w AS (PARTITION BY k ORDER BY id) UNION ALL SELECT 1, 2, 3, 4","id, (SELECT count(*) FROM dim WHERE dim.k < t.s), row_number() OVER (ORDER BY id)"}');
+-- what stands below and above
+SELECT check_windows('SELECT %s', '{"name, t.id, sum(n) OVER (PARTITION BY name ORDER BY t.id ROWS 3 PRECEDING) FROM t JOIN dim USING (k)","t.id, dim.name, count(dim.k) OVER (PARTITION BY t.s) FROM t LEFT JOIN dim ON dim.k = t.k AND t.n > 50","dim.k, t.id, lag(t.id) OVER (PARTITION BY dim.k ORDER BY t.id) FROM t RIGHT JOIN dim ON dim.k = t.k AND t.n > 100","id, cume_dist() OVER (PARTITION BY g ORDER BY ts, id) FROM parts WHERE id < 1500","id, ntile(7) OVER (ORDER BY b DESC, id) FROM t WHERE k > 3 AND t LIKE ''%a%''","id, r FROM (SELECT id, k, rank() OVER (PARTITION BY k ORDER BY id) AS r FROM t) x WHERE k = 5","id, row_number() OVER (ORDER BY id) FROM t ORDER BY n, id LIMIT 7","id, row_number() OVER (ORDER BY n, id) FROM t ORDER BY n, id OFFSET 1990","DISTINCT k, count(*) OVER (PARTITION BY k) FROM t","k, max(c) FROM (SELECT k, count(*) OVER (PARTITION BY k, s) AS c FROM t) x GROUP BY k","a.id, b.r FROM t a JOIN (SELECT id, row_number() OVER (ORDER BY n, id) AS r FROM t) b USING (id) WHERE a.k = 8","id, x, y, sum(x) OVER (ORDER BY id), avg(y) OVER (), lag(x) OVER (ORDER BY id) FROM one","id, sum(x) OVER (ORDER BY id), row_number() OVER () FROM none"}');
+SELECT check_windows('SELECT id, r FROM (SELECT id, s, %s AS r FROM t) x WHERE %s', '{"row_number() OVER (PARTITION BY t ORDER BY n DESC, id)","rank() OVER (PARTITION BY k ORDER BY d)","dense_rank() OVER (ORDER BY s)","count(*) OVER (ORDER BY id)"}', '{r <= 3,r < 3::smallint,3 >= r,r = 1,r > 3,"r BETWEEN 2 AND 4",r <= 3 AND s > 0,r <= s,r < 0}');
+SELECT check_windows('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r, row_number() OVER (PARTITION BY g ORDER BY n, id) AS q FROM t) x WHERE r <= 5 AND q < 200', '{""}');
+-- what PostgreSQL computes
+SELECT check_windows('SELECT id, %s FROM t', '{"sum(n) OVER (ORDER BY d RANGE BETWEEN ''3 days'' PRECEDING AND CURRENT ROW)","count(*) OVER (ORDER BY k GROUPS 2 PRECEDING)","sum(n) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE TIES)","sum(n) FILTER (WHERE g) OVER (ORDER BY id)","string_agg(c, '','') OVER (ORDER BY id ROWS 2 PRECEDING)","max(t) OVER (ORDER BY id)","sum(iv) OVER (ORDER BY id)","sum(p) OVER (ORDER BY id)","lag(id, s) OVER (ORDER BY id)","lag(n, 1, 0) OVER (ORDER BY id)","row_number() OVER (ORDER BY iv, id)","rank() OVER (ORDER BY a, id)","stddev(n) OVER (PARTITION BY k)","row_number() OVER (ORDER BY id), max(t) OVER ()","sum(f4) OVER (ORDER BY id)"}'::text[], by_device => false);
+SELECT check_windows('SELECT %s', '{"k, sum(count(*)) OVER (ORDER BY k) FROM t GROUP BY k","DISTINCT k, rank() OVER (ORDER BY k) FROM t GROUP BY k","id, generate_series(1, 2), row_number() OVER (ORDER BY id) FROM t"}'::text[], by_device => false);
+-- errors are PostgreSQL's
+SELECT check_matrix('SELECT id, %s OVER (ORDER BY id %s) FROM t', '{ntile(0),"nth_value(id, 0)",sum(1 / (id - 5)),"sum(1e308::float8)","sum(CASE WHEN id > 0 THEN 9223372036854775807 END)","sum(b * 2)"}', '{"",ROWS 1 PRECEDING}', 'any');
+SELECT check_matrix('SELECT id, sum(k) OVER (ORDER BY id ROWS %s PRECEDING) FROM %s', '{-1,NULL::int,(SELECT -2)}', '{t,"t WHERE id > 100000"}', 'any');
+SELECT check_query('SELECT id, 10 / lag(s, 1, 1::int2) OVER (ORDER BY id) FROM t', 'any');
+-- in parameters: the frame, numbers, the rows; a generic plan
+SELECT check_prepared('device', 'SELECT id, sum(n) OVER (PARTITION BY s ORDER BY id ROWS $1 PRECEDING), lag(k, $2) OVER (ORDER BY id), ntile($2) OVER (ORDER BY id) FROM t WHERE id > $3', '(bigint, int, int)', '(3, 2, 1900)', '(0, 1, 1990)', '(1000, 7, 0)', '(2, NULL, 1950)');
+SELECT check_prepared('device', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM t) x WHERE r <= $1', '(bigint)', '(3)', '(0)', '(70)');
+-- sums of floats that are added up in another order
+CREATE FUNCTION worst(frame text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    plain float8[];
+    device float8[];
+    query text := 'SELECT array_agg(x ORDER BY id) FROM (SELECT id, sum(f4::float8 * 1.1 + n::float8) OVER (ORDER BY id ROWS ' || frame || ') AS x FROM t WHERE id > 0) x';
+BEGIN
+    PERFORM set_config('gpuscan.offload', 'off', true);
+    EXECUTE query INTO plain;
+    PERFORM set_config('gpuscan.offload', 'force', true);
+    EXECUTE query INTO device;
+    PERFORM set_config('gpuscan.offload', 'off', true);
+    RETURN (SELECT bool_and(abs(p - d) <= 1e-12 * abs(p)) AND count(p) = count(d) FROM unnest(plain, device) u(p, d));
+END $$;
+SELECT worst(frame) FROM unnest('{3 PRECEDING,300 PRECEDING,UNBOUNDED PRECEDING,BETWEEN 200 PRECEDING AND 100 FOLLOWING,BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING}'::text[]) frame;
+-- cursors, rescans
+SET gpuscan.offload = force;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id, row_number() OVER (ORDER BY id DESC), avg(k) OVER (ORDER BY id DESC ROWS 1 PRECEDING) FROM t WHERE id BETWEEN 1 AND 6;
+FETCH 3 FROM c;
+FETCH BACKWARD 2 FROM c;
+MOVE LAST c;
+FETCH BACKWARD 1 FROM c;
+COMMIT;
+SELECT x.v, (SELECT sum(r) FROM (SELECT row_number() OVER (PARTITION BY s ORDER BY id) + x.v AS r FROM t WHERE id BETWEEN 1 AND 10 + x.v) w) FROM (VALUES (0), (1), (2)) x(v);
+-- EXPLAIN
+EXPLAIN (COSTS OFF) SELECT id, n - lag(n) OVER w, sum(n) OVER (w ROWS 3 PRECEDING), count(*) OVER (PARTITION BY t) FROM t WINDOW w AS (PARTITION BY k ORDER BY id DESC NULLS LAST);
+EXPLAIN (COSTS OFF) SELECT row_number() OVER (), ntile(4) OVER (ORDER BY k) FROM t;
+-- by cost
+RESET gpuscan.offload;
+CREATE TABLE many AS SELECT i AS id, i % 5000 AS k, i * 7919 % 100003 AS v FROM generate_series(1, 200000) i;
+VACUUM (FREEZE, ANALYZE) many;
+SET gpuscan.offload = force;
+SELECT count(*) FROM (SELECT k, v, id FROM many) x;
+SELECT count(r), sum(r) FROM (SELECT rank() OVER (PARTITION BY k ORDER BY v, id) AS r FROM many) x;
+RESET gpuscan.offload;
+CREATE FUNCTION chosen(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN CASE WHEN plan @? 'strict $.**."Windows"' THEN 'device' ELSE 'PostgreSQL' END;
+END $$;
+SELECT chosen('SELECT id, lag(v) OVER (PARTITION BY k ORDER BY id), sum(v) OVER (PARTITION BY k ORDER BY id), rank() OVER (PARTITION BY k ORDER BY v) FROM many');
+SELECT chosen('SELECT id, lag(x) OVER (ORDER BY id) FROM one');
+DROP SCHEMA windows_device CASCADE;
