@@ -205,6 +205,13 @@ inline List *run_condition_of(const WindowAggPath *path) { return path->runCondi
 inline List *run_condition_of(const WindowAggPath *path) { return path->winclause->runCondition; }
 #endif
 
+// 19: window functions may ignore NULLs.
+#if PG_VERSION_NUM >= 190000
+inline bool ignores_nulls(const WindowFunc *function) { return function->ignore_nulls == IGNORE_NULLS; }
+#else
+inline bool ignores_nulls(const WindowFunc *) { return false; }
+#endif
+
 // 17: the planner takes IS NULL for false where NOT NULL is declared, whatever the snapshot sees (commit b262ad440ed).
 constexpr bool planner_trusts_not_null = PG_VERSION_NUM >= 170000;
 

@@ -6,9 +6,9 @@
 
 #include "engine/result/first_rows.hpp"
 #include "engine/result/row_sort.hpp"
-#include "engine/result/window.hpp"
 #include "engine/result/second_aggregation.hpp"
 #include "engine/result/unmatched.hpp"
+#include "engine/result/window.hpp"
 #include "host/group_filter.hpp"
 #include "host/group_sort.hpp"
 #include "server/column_message.hpp"

@@ -485,7 +485,8 @@ static string windows_over(Scope &scope) {
         string call;
         for (const char c : function)
             call += c == '%' ? arg : c == '#' ? summed : string(1, c);
-        functions += ", " + call + " OVER (" + (chance(60) ? "PARTITION BY " + pick(columns) : "") + " ORDER BY " + order +
+        functions += ", " + call + " OVER (" + (chance(60) ? "PARTITION BY " + pick(columns) : "") + " ORDER BY " +
+                     order +
                      (chance(50) ? " ROWS BETWEEN " + bound + " AND " +
                                        pick(bound == "1 FOLLOWING"
                                                 ? vector<string>{"2 FOLLOWING", "UNBOUNDED FOLLOWING"}

@@ -55,6 +55,26 @@ SELECT check_windows('SELECT id, %s OVER (%s) FROM t', '{count(*),sum(n),min(d),
 SELECT check_windows('SELECT %s FROM t', '{"id, rank() OVER (PARTITION BY k ORDER BY n, id), rank() OVER (PARTITION BY t ORDER BY b, id), count(*) OVER (), sum(k) OVER (PARTITION BY k)","id, n - lag(n) OVER (PARTITION BY k ORDER BY id) AS step, round(100 * n / nullif(sum(n) OVER (PARTITION BY g), 0), 2)","coalesce(lag(t) OVER (ORDER BY id), ''none'') || t, id","id, sum(n * 2 + k) OVER (PARTITION BY k % 7 ORDER BY id DESC), k % 7","id, extract(month FROM d), row_number() OVER (PARTITION BY extract(year FROM d), g ORDER BY d, id)","row_number() OVER (ORDER BY id)","id, random() < 2, row_number() OVER (ORDER BY id)","id, sum(CASE WHEN g THEN n END) OVER w, count(*) OVER w, sum(s) OVER (w ROWS 1 PRECEDING) FROM t WINDOW w AS (PARTITION BY k ORDER BY id) UNION ALL SELECT 1, 2, 3, 4","id, (SELECT count(*) FROM dim WHERE dim.k < t.s), row_number() OVER (ORDER BY id)"}');
 -- what stands below and above
 SELECT check_windows('SELECT %s', '{"name, t.id, sum(n) OVER (PARTITION BY name ORDER BY t.id ROWS 3 PRECEDING) FROM t JOIN dim USING (k)","t.id, dim.name, count(dim.k) OVER (PARTITION BY t.s) FROM t LEFT JOIN dim ON dim.k = t.k AND t.n > 50","dim.k, t.id, lag(t.id) OVER (PARTITION BY dim.k ORDER BY t.id) FROM t RIGHT JOIN dim ON dim.k = t.k AND t.n > 100","id, cume_dist() OVER (PARTITION BY g ORDER BY ts, id) FROM parts WHERE id < 1500","id, ntile(7) OVER (ORDER BY b DESC, id) FROM t WHERE k > 3 AND t LIKE ''%a%''","id, r FROM (SELECT id, k, rank() OVER (PARTITION BY k ORDER BY id) AS r FROM t) x WHERE k = 5","id, row_number() OVER (ORDER BY id) FROM t ORDER BY n, id LIMIT 7","id, row_number() OVER (ORDER BY n, id) FROM t ORDER BY n, id OFFSET 1990","DISTINCT k, count(*) OVER (PARTITION BY k) FROM t","k, max(c) FROM (SELECT k, count(*) OVER (PARTITION BY k, s) AS c FROM t) x GROUP BY k","a.id, b.r FROM t a JOIN (SELECT id, row_number() OVER (ORDER BY n, id) AS r FROM t) b USING (id) WHERE a.k = 8","id, x, y, sum(x) OVER (ORDER BY id), avg(y) OVER (), lag(x) OVER (ORDER BY id) FROM one","id, sum(x) OVER (ORDER BY id), row_number() OVER () FROM none"}');
+-- another order above; PostgreSQL need not sort, or does
+CREATE FUNCTION check_sorted(queries text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    query text;
+    plain text[];
+    device text[];
+    plan jsonb;
+BEGIN
+    FOREACH query IN ARRAY queries LOOP
+        PERFORM set_config('gpuscan.offload', 'off', true);
+        EXECUTE 'SELECT array_agg(x.x) FROM (SELECT x::text AS x FROM (' || query || ') x) x' INTO plain;
+        PERFORM set_config('gpuscan.offload', 'force', true);
+        EXECUTE 'SELECT array_agg(x.x) FROM (SELECT x::text AS x FROM (' || query || ') x) x' INTO device;
+        EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
+        PERFORM set_config('gpuscan.offload', 'off', true);
+        RETURN NEXT concat_ws(', ', CASE WHEN plain IS DISTINCT FROM device THEN 'DIFFERENT: ' || query ELSE cardinality(plain) || ' rows' END,
+                              CASE WHEN plan @? 'strict $.**."Windows"' THEN 'windows' END, CASE WHEN plan @? '$.** ? (@."Node Type" like_regex "Sort")' THEN 'sorted by PostgreSQL' END);
+    END LOOP;
+END $$;
+SELECT check_sorted('{"SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) FROM t ORDER BY id","SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) FROM t ORDER BY k, id","SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) FROM t ORDER BY t DESC NULLS LAST, n, id","SELECT n, count(*) OVER (PARTITION BY k) FROM t ORDER BY n * 2, id","SELECT id, r FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY n, id) AS r FROM t ORDER BY d, id OFFSET 0) x WHERE r <= 2","SELECT id, row_number() OVER (ORDER BY n, id) AS r FROM t ORDER BY r","SELECT id, rank() OVER (PARTITION BY k ORDER BY n) AS r FROM t ORDER BY r, id","SELECT id, rank() OVER (PARTITION BY k ORDER BY n) AS r FROM t ORDER BY d, id LIMIT 5","SELECT id, count(*) OVER () FROM t ORDER BY a, id","SELECT id, r FROM (SELECT id, d, row_number() OVER (PARTITION BY k ORDER BY n, id) AS r FROM t ORDER BY d DESC, id) x WHERE r <= 2"}');
 SELECT check_windows('SELECT id, r FROM (SELECT id, s, %s AS r FROM t) x WHERE %s', '{"row_number() OVER (PARTITION BY t ORDER BY n DESC, id)","rank() OVER (PARTITION BY k ORDER BY d)","dense_rank() OVER (ORDER BY s)","count(*) OVER (ORDER BY id)"}', '{r <= 3,r < 3::smallint,3 >= r,r = 1,r > 3,"r BETWEEN 2 AND 4",r <= 3 AND s > 0,r <= s,r < 0}');
 SELECT check_windows('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r, row_number() OVER (PARTITION BY g ORDER BY n, id) AS q FROM t) x WHERE r <= 5 AND q < 200', '{""}');
 -- what PostgreSQL computes
@@ -94,6 +114,7 @@ COMMIT;
 SELECT x.v, (SELECT sum(r) FROM (SELECT row_number() OVER (PARTITION BY s ORDER BY id) + x.v AS r FROM t WHERE id BETWEEN 1 AND 10 + x.v) w) FROM (VALUES (0), (1), (2)) x(v);
 -- EXPLAIN
 EXPLAIN (COSTS OFF) SELECT id, n - lag(n) OVER w, sum(n) OVER (w ROWS 3 PRECEDING), count(*) OVER (PARTITION BY t) FROM t WINDOW w AS (PARTITION BY k ORDER BY id DESC NULLS LAST);
+EXPLAIN (COSTS OFF) SELECT id, count(*) OVER (PARTITION BY k) FROM t ORDER BY n DESC, id;
 EXPLAIN (COSTS OFF) SELECT row_number() OVER (), ntile(4) OVER (ORDER BY k) FROM t;
 -- by cost
 RESET gpuscan.offload;

@@ -376,9 +376,10 @@ class Checker {
                 "number of a window function");
         require(function.narrow <= (kind == WindowKind::Sum ? 1 : 0), "narrow window function");
         require(function.tested <= 1 && is_comparison(function.test), "test of a window function");
-        require(function.tested ? function.bound < p.constants.size() && p.constants[function.bound].type == Type::I64 &&
-                                      p.window_type(function) == Type::I64
-                                : function.bound == none,
+        require(function.tested
+                    ? function.bound < p.constants.size() && p.constants[function.bound].type == Type::I64 &&
+                          p.window_type(function) == Type::I64
+                    : function.bound == none,
                 "bound of a window function");
         if (!has_arg)
             return;

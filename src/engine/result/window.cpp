@@ -14,7 +14,7 @@ namespace {
 using ir::FrameBound;
 using ir::WindowKind;
 
-constexpr uint64_t narrow_frame = 64; // floats of no more rows are added up anew for each row, in PostgreSQL's order
+constexpr uint64_t narrow_frame = 64;   // floats of no more rows are added up anew for each row, in PostgreSQL's order
 constexpr double average_limit = 1e140; // the squares that PostgreSQL's avg keeps beside its sum overflow beyond
 
 // ---- columns ----
@@ -62,8 +62,7 @@ template <class T> bool differ(T a, T b) { return a != b; }
 bool differ(float a, float b) { return a != b && (a == a || b == b); }
 bool differ(double a, double b) { return a != b && (a == a || b == b); }
 
-template <class T>
-void find_edges(const Column &key, uint8_t edge, size_t first, size_t last, uint8_t *edges) {
+template <class T> void find_edges(const Column &key, uint8_t edge, size_t first, size_t last, uint8_t *edges) {
     for (size_t i = std::max<size_t>(first, 1); i < last; ++i) {
         const bool null = key.null(i);
         const bool other = null != key.null(i - 1) || (!null && differ(key.at<T>(i - 1), key.at<T>(i)));
@@ -133,7 +132,7 @@ Frame frame_of(const FrameRule &rule, const Place &at) {
 
 // Partitions of one thread.
 struct Slice {
-    const uint8_t *edges; // of all rows
+    const uint8_t *edges;              // of all rows
     const WorkArray<uint64_t> &starts; // of all partitions, and the number of rows behind them
     size_t first, last;                // partitions
     const std::atomic<uint32_t> *cancel;
@@ -191,9 +190,8 @@ void rank_rows(const Slice &slice, WindowKind kind, const Result &to) {
                        case WindowKind::DenseRank:
                            return to.put<int64_t>(at.row, dense);
                        case WindowKind::PercentRank:
-                           return to.put<double>(at.row, rows <= 1 ? 0.0
-                                                                   : static_cast<double>(rank - 1) /
-                                                                         static_cast<double>(rows - 1));
+                           return to.put<double>(
+                               at.row, rows <= 1 ? 0.0 : static_cast<double>(rank - 1) / static_cast<double>(rows - 1));
                        default:
                            return to.put<double>(at.row, static_cast<double>(at.end_of_peers - at.begin) /
                                                              static_cast<double>(rows));
@@ -207,15 +205,16 @@ void divide_rows(const Slice &slice, int64_t buckets, const Result &to) {
         const uint64_t rows = end - begin, n = static_cast<uint64_t>(buckets);
         const uint64_t size = rows / n, larger = rows % n;
         for (uint64_t i = 0; i < rows; ++i) {
-            const uint64_t bucket = i < larger * (size + 1) ? i / (size + 1) : larger + (i - larger * (size + 1)) / size;
+            const uint64_t bucket =
+                i < larger * (size + 1) ? i / (size + 1) : larger + (i - larger * (size + 1)) / size;
             to.put<int32_t>(begin + i, static_cast<int32_t>(bucket + 1));
         }
     });
 }
 
 // The row so many before, or with a negative number behind.
-template <class T> void shift(const Slice &slice, const Column &arg, const Column &other, int64_t back_by,
-                              const Result &to) {
+template <class T>
+void shift(const Slice &slice, const Column &arg, const Column &other, int64_t back_by, const Result &to) {
     const auto put = [&](size_t i, const Column &from, size_t row) {
         if (from.values == nullptr || from.null(row))
             to.put_null<T>(i);
@@ -525,21 +524,37 @@ class Windows {
             rules_.push_back(rule_of(p_.windows[windows.first + w]));
         if (rows_.nrows == 0)
             return std::move(rows_);
-        for (ir::Index w = 0; w < windows.count; ++w)
+        for (ir::Index w = 0; w < windows.count; ++w) {
             compute(w, p_.windows[windows.first + w]);
+            if (w == last_with_functions())
+                drop_rows();
+        }
         for (RowBlock &block : rows_.blocks) {
-            std::vector<RowBlock::Column> columns(block.columns.begin(),
-                                                  block.columns.begin() + static_cast<ptrdiff_t>(p_.main().result_keys));
+            std::vector<RowBlock::Column> columns(
+                block.columns.begin(), block.columns.begin() + static_cast<ptrdiff_t>(p_.main().result_keys));
             for (const size_t place : place_of_function_)
                 columns.push_back(block.columns[place]);
             block.columns = std::move(columns);
         }
-        drop_rows();
         return std::move(rows_);
     }
 
   private:
-    // Of those that are delivered, by the tests of functions.
+    ir::Index last_with_functions() const {
+        ir::Index last = 0;
+        const ir::Range functions = p_.main().window_functions;
+        for (ir::Index f = 0; f < functions.count; ++f)
+            last = std::max(last, p_.window_functions[functions.first + f].window);
+        return last;
+    }
+
+    bool has_functions(ir::Index window) const {
+        const auto first = p_.window_functions.begin() + p_.main().window_functions.first;
+        return std::any_of(first, first + p_.main().window_functions.count,
+                           [window](const ir::WindowFunction &function) { return function.window == window; });
+    }
+
+    // By the tests of functions, when all of them are there.
     void drop_rows() {
         struct Test {
             size_t column;
@@ -554,7 +569,7 @@ class Windows {
             int64_t bound = 0;
             if (function.tested != 0) {
                 const bool null = !number_of(function.bound, &bound);
-                tests.push_back({p_.main().result_keys + f, function.test, bound, null});
+                tests.push_back({place_of_function_[f], function.test, bound, null});
             }
         }
         if (tests.empty())
@@ -574,12 +589,14 @@ class Windows {
         if (kept.size() == rows_.nrows)
             return;
         RowTable left;
-        left.add(gather_rows(rows_, kept.data(), kept.size(), p_.row_types(), memory_, cancel_));
+        left.add(gather_rows(rows_, kept.data(), kept.size(), types_, memory_, cancel_));
         rows_ = std::move(left);
     }
 
     void compute(ir::Index number, const ir::Window &window) {
         sort(window);
+        if (rows_.nrows == 0 || !has_functions(number))
+            return;
         find_edges(window);
         const ir::Range functions = p_.main().window_functions;
         for (ir::Index f = 0; f < functions.count; ++f) {
@@ -653,8 +670,9 @@ class Windows {
             const Column key = flat(sort_column(p_.orders[window.keys.first + k]).column);
             const uint8_t edge = k < window.partition ? partition_edge : peers_edge;
             in_slices(threads_worth(rows_.nrows), rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
-                with_type(key.type,
-                          [&](auto value) { gpuscan::find_edges<decltype(value)>(key, edge, first, last, edges_.data()); });
+                with_type(key.type, [&](auto value) {
+                    gpuscan::find_edges<decltype(value)>(key, edge, first, last, edges_.data());
+                });
             });
             stop_if(cancel_);
         }
@@ -779,7 +797,7 @@ class Windows {
     const WorkMemoryRef &memory_;
     const std::atomic<uint32_t> *const cancel_;
     std::vector<Type> types_;
-    std::vector<FrameRule> rules_; // by window
+    std::vector<FrameRule> rules_;          // by window
     std::vector<size_t> place_of_function_; // columns
     std::vector<SortColumn> order_;         // of the rows now
     WorkArray<uint8_t> edges_;

@@ -10,7 +10,7 @@
 //             (Leis, Kundhavi, Kemper and Neumann, "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB
 //             2015, section 4, on cumulative and removable aggregation; with constant offsets no segment tree is needed)
 //
-// Rows that tie come in any order, and functions that look at single rows tell it, as between PostgreSQL's own plans.
+// A window without functions is an order, into which the rows that are left are brought. Rows that tie come in any order, and functions that look at single rows tell it, as between PostgreSQL's own plans.
 #pragma once
 
 #include <atomic>

@@ -253,7 +253,8 @@ void add_keys(StringInfo text, const char *label, const List *keys) {
     const char *separator = label;
     ListCell *cell;
     foreach (cell, keys) {
-        appendStringInfo(text, "%s%s%s", separator == label && text->data[text->len - 1] != '(' ? " " : "", separator,
+        const bool behind = text->len > 0 && text->data[text->len - 1] != '(';
+        appendStringInfo(text, "%s%s%s", separator == label && behind ? " " : "", separator,
                          static_cast<char *>(lfirst(cell)));
         separator = ", ";
     }
@@ -265,7 +266,7 @@ const char *bound_name(int frame, bool start) {
     if (frame & (start ? FRAMEOPTION_START_UNBOUNDED_PRECEDING : FRAMEOPTION_END_UNBOUNDED_FOLLOWING))
         return start ? "UNBOUNDED PRECEDING" : "UNBOUNDED FOLLOWING";
     return frame & (start ? FRAMEOPTION_START_OFFSET_PRECEDING : FRAMEOPTION_END_OFFSET_PRECEDING) ? "PRECEDING"
-                                                                                                  : "FOLLOWING";
+                                                                                                   : "FOLLOWING";
 }
 
 void add_bound(const Explainer *explainer, StringInfo text, int frame, bool start, Node *offset) {
@@ -298,7 +299,9 @@ char *text_of_window(const Explainer *explainer, int window, int key) {
                              deparse(explainer, static_cast<Node *>(lfirst(arg))));
         appendStringInfoChar(&text, ')');
     }
-    appendStringInfoString(&text, " OVER (");
+    const bool is_order = text.len == 0; // that comes last
+    if (!is_order)
+        appendStringInfoString(&text, " OVER (");
     const List *keys = sort_keys(explainer, list_copy_tail(fragment->window_keys, key),
                                  list_copy_tail(fragment->window_key_flags, key));
     const List *all = list_copy_head(keys, number(WINDOW_KEYS));
@@ -312,7 +315,8 @@ char *text_of_window(const Explainer *explainer, int window, int key) {
         appendStringInfoString(&text, " AND ");
         add_bound(explainer, &text, number(WINDOW_FRAME), false, end);
     }
-    appendStringInfoChar(&text, ')');
+    if (!is_order)
+        appendStringInfoChar(&text, ')');
     return text.data;
 }
 
@@ -331,8 +335,8 @@ void show_windows(const Explainer *explainer) {
 void show_row(const Explainer *explainer) {
     const Fragment *fragment = explainer->state->fragment;
     const CustomScan *plan = reinterpret_cast<const CustomScan *>(explainer->state->css.ss.ps.plan);
-    List *columns =
-        deparse_each(explainer, get_tlist_exprs(list_copy_head(plan->custom_scan_tlist, list_length(fragment->columns)), true));
+    List *columns = deparse_each(
+        explainer, get_tlist_exprs(list_copy_head(plan->custom_scan_tlist, list_length(fragment->columns)), true));
     if (columns != NIL)
         ExplainPropertyList("Row", columns, explainer->es);
     if (fragment->order != NIL)

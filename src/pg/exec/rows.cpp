@@ -30,15 +30,15 @@ struct RowStore {
     // What is being shown.
     const RowTargets *targets;
     uint32 batch_rows, batch_at;
-    const char **values;  // per column of the current batch
-    const uint8 **nulls;  // per column
-    bool *has_nulls;      // per column of the current batch
-    uint32 slice_rows;    // rows of a slice at most
-    Datum *datums;        // slice_rows * targets
-    bool *datum_nulls;    // slice_rows * targets
-    bool *null_seen;      // per target: some of its datum_nulls may be set
-    char **numerics;      // per target: slice_rows * numeric_room bytes, where it is one
-    uint32 shown, filled; // of the slice
+    const char **values;    // per column of the current batch
+    const uint8 **nulls;    // per column
+    bool *has_nulls;        // per column of the current batch
+    uint32 slice_rows;      // rows of a slice at most
+    Datum *datums;          // slice_rows * targets
+    bool *datum_nulls;      // slice_rows * targets
+    bool *null_seen;        // per target: some of its datum_nulls may be set
+    char **numerics;        // per target: slice_rows * numeric_room bytes, where it is one
+    uint32 shown, filled;   // of the slice
     MemoryContext averages; // that the slice shows
 };
 

@@ -74,15 +74,6 @@ const KnownFunction known_functions[] = {
     {F_MAX_TIMESTAMPTZ, WindowKind::Max},
 };
 
-bool ignores_nulls(const WindowFunc *function) {
-#if PG_VERSION_NUM >= 190000
-    return function->ignore_nulls == IGNORE_NULLS;
-#else
-    (void)function;
-    return false;
-#endif
-}
-
 const KnownFunction *find_function(const WindowFunc *function) {
     if (function->aggfilter != nullptr || ignores_nulls(function)) {
         refuse("a window function with FILTER or IGNORE NULLS");
@@ -122,7 +113,8 @@ bool add_bound(Assembly *a, int frame, int unbounded, int current, int preceding
         return refuse("a window's frame that is not known");
     if (!(frame & (preceding | following)))
         return true;
-    return (frame & FRAMEOPTION_ROWS && offset != nullptr && add_number(a, offset, constant) && *constant != ir::none) ||
+    return (frame & FRAMEOPTION_ROWS && offset != nullptr && add_number(a, offset, constant) &&
+            *constant != ir::none) ||
            refuse("an offset of a frame by values or groups, or that is not known beforehand");
 }
 
@@ -174,8 +166,8 @@ FragmentOutput output_of(const WindowFunc *function, Type type, SqlKind kind) {
 
 // An int4 that is known beforehand.
 bool add_int4(Assembly *a, Expr *number, ir::Index *constant) {
-    Node *wide = reinterpret_cast<Node *>(makeFuncExpr(F_INT8_INT4, INT8OID, list_make1(number), InvalidOid, InvalidOid,
-                                                       COERCE_IMPLICIT_CAST));
+    Node *wide = reinterpret_cast<Node *>(
+        makeFuncExpr(F_INT8_INT4, INT8OID, list_make1(number), InvalidOid, InvalidOid, COERCE_IMPLICIT_CAST));
     return (add_number(a, reinterpret_cast<Expr *>(eval_const_expressions(nullptr, wide)), constant) &&
             *constant != ir::none) ||
            refuse("a number of a window function that is not known beforehand");

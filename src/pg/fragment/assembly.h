@@ -33,7 +33,7 @@ struct Assembly {
     Array<ir::OrderKey> window_keys;
     Array<ir::Window> windows;
     Array<ir::WindowFunction> window_functions; // of the outputs, then counts
-    ir::Index top, top_offset; // constants
+    ir::Index top, top_offset;                  // constants
 };
 
 // Would it show something of rows that a policy hides, if it were asked of them?

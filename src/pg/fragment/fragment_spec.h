@@ -97,14 +97,15 @@ struct FragmentSpec {
     bool delivers_rows; // no aggregation: keys and aggrefs are empty
     List *columns;      // delivers_rows: the expressions of a row
     // delivers_rows: window functions over the rows, which then have no order but that of the last window.
-    List *window_functions;   // of WindowFunc *: outputs behind the columns
-    List *window_keys;        // what the windows partition and order by, one window's behind the other's ...
-    List *window_key_flags;   // ... and per key: OrderFlag
-    List *windows;            // window_numbers numbers for each
-    List *window_offsets;     // per window: of the start and of the end of its frame, NULL where there is none
-    List *window_tests;       // conditions (OpExpr, of a window function and a value that is known): other rows are not asked for
-    List *checks; // delivers_rows: expressions whose errors are the query's, in whichever row; their values are not
-    int limit;    // delivers_rows: rows that are wanted at most, whichever they are; 0: all
+    List *window_functions; // of WindowFunc *: outputs behind the columns
+    List *window_keys;      // what the windows partition and order by, one window's behind the other's ...
+    List *window_key_flags; // ... and per key: OrderFlag
+    List *windows;          // window_numbers numbers for each
+    List *window_offsets;   // per window: of the start and of the end of its frame, NULL where there is none
+    List *
+        window_tests; // conditions (OpExpr, of a window function and a value that is known): other rows are not asked for
+    List *checks;     // delivers_rows: expressions whose errors are the query's, in whichever row; their values are not
+    int limit;        // delivers_rows: rows that are wanted at most, whichever they are; 0: all
     bool hides_counts; // how much it has read is shown to nobody who may not see all of its rows (hidden_rows.h)
 };
 

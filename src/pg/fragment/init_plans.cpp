@@ -48,8 +48,9 @@ bool init_plans_may_be_tried(const PlannerInfo *root, const FragmentSpec *spec) 
                                         const_cast<PlannerInfo *>(root));
     };
     bool found = finds(spec->keys) || finds(spec->aggrefs) || finds(spec->columns) || finds(spec->window_functions) ||
-                 finds(spec->window_keys) || finds(spec->window_offsets) || finds(spec->window_tests) || finds(spec->checks) ||
-                 finds(spec->having) || finds(spec->order) || finds(spec->top) || finds(spec->top_offset);
+                 finds(spec->window_keys) || finds(spec->window_offsets) || finds(spec->window_tests) ||
+                 finds(spec->checks) || finds(spec->having) || finds(spec->order) || finds(spec->top) ||
+                 finds(spec->top_offset);
     for_each_condition(spec, [&](const List *conditions) { found = found || finds(conditions); });
     return !found || refuse("a subquery that calls a volatile function, or locks rows");
 }

@@ -137,8 +137,7 @@ static List *source_to_node(const FragmentSource *source, const List *plans) {
 void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
     List *tlist = NIL, *numbers = NIL, *sources = NIL, *exprs = NIL;
     ListCell *cell;
-    for (const List *outputs :
-         {spec->keys, spec->aggrefs, spec->groupings, spec->columns, spec->window_functions}) {
+    for (const List *outputs : {spec->keys, spec->aggrefs, spec->groupings, spec->columns, spec->window_functions}) {
         numbers = lappend_int(numbers, list_length(outputs));
         foreach (cell, outputs)
             add_column(&tlist, static_cast<Expr *>(lfirst(cell)));

@@ -22,6 +22,7 @@
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/path.h"
 #include "pg/fragment/rows_path.h"
+#include "pg/fragment/sort_keys.h"
 #include "pg/fragment/text_work.h"
 #include "pg/guc.h"
 #include "pg/refusal.h"
@@ -37,9 +38,8 @@ static bool add_key(const PlannerInfo *root, SortGroupClause *clause, FragmentSp
     if (!is_device_order(clause->sortop, type, &descending) || !is_device_equality(clause->eqop, type))
         return refuse("a window by values of %s that no device orders", format_type_be(type));
     spec->window_keys = lappend(spec->window_keys, key);
-    spec->window_key_flags =
-        lappend_int(spec->window_key_flags,
-                    (descending ? ORDER_DESCENDING : 0) | (clause->nulls_first ? ORDER_NULLS_FIRST : 0));
+    spec->window_key_flags = lappend_int(spec->window_key_flags, (descending ? ORDER_DESCENDING : 0) |
+                                                                     (clause->nulls_first ? ORDER_NULLS_FIRST : 0));
     return true;
 }
 
@@ -93,7 +93,8 @@ static List *computed_below(const PlannerInfo *root) {
         const WindowClause *clause = static_cast<const WindowClause *>(lfirst(window));
         for (const List *keys : {clause->partitionClause, clause->orderClause})
             foreach (cell, keys) {
-                Expr *key = get_sortgroupclause_tle(static_cast<SortGroupClause *>(lfirst(cell)), root->processed_tlist)->expr;
+                Expr *key =
+                    get_sortgroupclause_tle(static_cast<SortGroupClause *>(lfirst(cell)), root->processed_tlist)->expr;
                 if (contain_var_clause(reinterpret_cast<Node *>(key)))
                     exprs = list_append_unique(exprs, key);
             }
@@ -125,8 +126,9 @@ static FragmentSpec *windows_spec(PlannerInfo *root, const Candidate *candidate,
 static List *used_windows(const PlannerInfo *root) {
     List *windows = NIL;
     ListCell *cell, *function;
-    const List *functions = pull_var_clause(reinterpret_cast<Node *>(root->processed_tlist),
-                                            PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS);
+    const List *functions =
+        pull_var_clause(reinterpret_cast<Node *>(root->processed_tlist),
+                        PVC_INCLUDE_WINDOWFUNCS | PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS);
     foreach (cell, root->parse->windowClause) {
         WindowClause *clause = static_cast<WindowClause *>(lfirst(cell));
         foreach (function, functions)
@@ -149,6 +151,31 @@ bool can_compute_windows(PlannerInfo *root, const Candidate *candidate) {
     List *children = NIL;
     const FragmentSpec *spec = windows_spec(root, candidate, used_windows(root), root->processed_tlist, NIL, &children);
     return spec != nullptr && assemble(spec, false) != nullptr;
+}
+
+// ---- rows in another order ----
+
+// The same with another window behind the last one, which has no functions and the order of ORDER BY. NULL: the rows come in it anyway, or
+// the order is not the device's. (Of the first rows that a LIMIT wants PostgreSQL's Sort takes all, whose errors it meets.)
+static FragmentSpec *sorted_spec(const PlannerInfo *root, const FragmentSpec *unsorted, List *pathkeys) {
+    const Query *query = root->parse;
+    if (query->sortClause == NIL || query->distinctClause != NIL || query->limitCount != nullptr ||
+        pathkeys_contained_in(root->sort_pathkeys, pathkeys))
+        return nullptr;
+    FragmentSpec order{};
+    ask_for_sort_keys(root, root->sort_pathkeys, nullptr, &order);
+    const int keys = list_length(order.order);
+    if (keys != list_length(root->sort_pathkeys) || contain_window_function(reinterpret_cast<Node *>(order.order)))
+        return nullptr;
+    FragmentSpec *spec = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec)));
+    *spec = *unsorted;
+    spec->window_keys = list_concat_copy(spec->window_keys, order.order);
+    spec->window_key_flags = list_concat_copy(spec->window_key_flags, order.order_flags);
+    spec->windows = list_copy(spec->windows);
+    for (const int number : {0, keys, 0, FRAMEOPTION_DEFAULTS})
+        spec->windows = lappend_int(spec->windows, number);
+    spec->window_offsets = lappend(lappend(list_copy(spec->window_offsets), nullptr), nullptr);
+    return spec;
 }
 
 // ---- the path ----
@@ -186,7 +213,8 @@ static List *windows_of(const Path *path) {
 static void set_costs(PlannerInfo *root, const Candidate *candidate, const FragmentSpec *spec, const Fragment *trial,
                       double found, double shown, const TextWork *texts, const CpuBaseline *baseline,
                       tier::Breakdown *breakdown, Path *path) {
-    const Cost scans = candidate_cost(candidate, cached_join_tables(root, trial), device_units(baseline->ns), breakdown);
+    const Cost scans =
+        candidate_cost(candidate, cached_join_tables(root, trial), device_units(baseline->ns), breakdown);
     tier::Ledger ledger = device_ledger(breakdown);
     ledger.start(trial->nsources, trial->nlookups);
     ledger.texts(*texts);
@@ -203,11 +231,32 @@ static void set_costs(PlannerInfo *root, const Candidate *candidate, const Fragm
     path->total_cost = scans + device_cost(ledger);
 }
 
+// What several paths of the same windows have.
+struct WindowsPath {
+    const WindowAggPath *best; // of PostgreSQL's
+    List *tests, *children;
+    CpuBaseline baseline;
+};
+
+// The caller sees to its price.
+static CustomPath *make_path(PlannerInfo *root, const Candidate *candidate, const RelOptInfo *input, RelOptInfo *output,
+                             const WindowsPath *windows, FragmentSpec *spec, const Fragment *trial, TextWork texts,
+                             Path *fallback, List *pathkeys) {
+    texts.shown = 0; // counted by the rows
+    tier::Breakdown *breakdown = new_breakdown();
+    CustomPath *path = make_gpuscan_path(output, spec, windows->tests, fallback, windows->children, breakdown);
+    path->path.pathtarget = windows->best->path.pathtarget;
+    path->path.rows = windows->best->path.rows;
+    path->path.pathkeys = pathkeys;
+    set_costs(root, candidate, spec, trial, expected_rows(root, input), path->path.rows, &texts, &windows->baseline,
+              breakdown, &path->path);
+    return path;
+}
+
 bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOptInfo *input, RelOptInfo *output,
-                      bool force) {
+                      bool force, bool ordered) {
     const WindowAggPath *best = cheapest_windows(output);
-    WindowAggPath *fallback =
-        best != nullptr ? reinterpret_cast<WindowAggPath *>(copy_of_path(&best->path)) : nullptr;
+    WindowAggPath *fallback = best != nullptr ? reinterpret_cast<WindowAggPath *>(copy_of_path(&best->path)) : nullptr;
     if (fallback == nullptr)
         return refuse("no plan of PostgreSQL's that could take over");
     const List *windows = windows_of(&best->path);
@@ -218,7 +267,6 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
     TextWork texts;
     if (trial == nullptr || (!text_work(root, trial, &texts) && guc_offload != OFFLOAD_FORCE))
         return false;
-    texts.shown = 0; // counted by the rows
 
     fallback->path.pathtarget = create_empty_pathtarget();
     ListCell *cell;
@@ -227,19 +275,29 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
             add_column_to_pathtarget(fallback->path.pathtarget, static_cast<Expr *>(lfirst(cell)), 0);
     set_pathtarget_cost_width(root, fallback->path.pathtarget);
 
-    tier::Breakdown *breakdown = new_breakdown();
-    const CpuBaseline baseline = cpu_baseline_of(root, output);
-    CustomPath *path = make_gpuscan_path(output, spec, tests, &fallback->path, children, breakdown);
-    path->path.pathtarget = best->path.pathtarget;
-    path->path.rows = best->path.rows;
-    path->path.pathkeys = make_pathkeys_for_sortclauses(
+    const WindowsPath common = {best, tests, children, cpu_baseline_of(root, output)};
+    List *pathkeys = make_pathkeys_for_sortclauses(
         root, list_concat_copy(best->winclause->partitionClause, best->winclause->orderClause), root->processed_tlist);
-    const double found = expected_rows(root, input);
-    set_costs(root, candidate, spec, trial, found, path->path.rows, &texts, &baseline, breakdown, &path->path);
+    CustomPath *path =
+        make_path(root, candidate, input, output, &common, spec, trial, texts, &fallback->path, pathkeys);
+    FragmentSpec *sorted = ordered ? sorted_spec(root, spec, pathkeys) : nullptr;
+    trial = sorted != nullptr ? assemble(sorted, false) : nullptr;
+    CustomPath *in_order = nullptr;
+    if (trial != nullptr && text_work(root, trial, &texts)) {
+        Path *sort = reinterpret_cast<Path *>(
+            create_sort_path(root, output, copy_of_path(&fallback->path), root->sort_pathkeys, -1.0));
+        in_order = make_path(root, candidate, input, output, &common, sorted, trial, texts, sort, root->sort_pathkeys);
+    }
     if (force)
         output->pathlist = NIL; // whatever it costs
-    price_new_path(root, candidate, &baseline, force, path);
-    add_path(output, &path->path);
+    price_new_path(root, candidate, &common.baseline, force, path);
+    if (in_order != nullptr)
+        price_path(root, candidate, &common.baseline, in_order);
+    // (add_path frees what costs too much. With `force` PostgreSQL has nothing to sort.)
+    if (in_order == nullptr || !force)
+        add_path(output, &path->path);
+    if (in_order != nullptr)
+        add_path(output, &in_order->path);
     return true;
 }
 

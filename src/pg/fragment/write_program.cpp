@@ -100,7 +100,8 @@ static void write_main(Assembly *a, Writer *w) {
         pipeline.result_keys = static_cast<ir::Index>(a->group_keys);
     }
     pipeline.order = append_all(&w->orders, a->order);
-    append_all(&w->orders, a->window_keys); // the windows count on them to follow the order, of which there is none beside windows
+    append_all(&w->orders,
+               a->window_keys); // the windows count on them to follow the order, of which there is none beside windows
     pipeline.windows.count = static_cast<ir::Index>(a->windows.count);
     pipeline.window_functions.count = static_cast<ir::Index>(a->window_functions.count);
     if (a->spec->delivers_rows) {

@@ -384,7 +384,8 @@ static bool consider_windows(PlannerInfo *root, const RelOptInfo *input, RelOptI
         return false;
     CandidateTable *candidates = candidates_of(root);
     const Candidate *candidate = candidates != nullptr ? candidate_of(root, candidates, input->relids) : nullptr;
-    if (candidate == nullptr || !add_windows_path(root, candidate, input, output, guc_offload == OFFLOAD_FORCE))
+    if (candidate == nullptr ||
+        !add_windows_path(root, candidate, input, output, guc_offload == OFFLOAD_FORCE, !planning->cursor))
         return false;
     refusals_forget();
     return true;
