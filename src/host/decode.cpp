@@ -11,11 +11,11 @@
 namespace gpuscan {
 namespace {
 
-constexpr size_t most_pages_per_task = 64, fewest_pages_per_task = 8;
+constexpr size_t max_pages_per_task = 64, min_pages_per_task = 8;
 
 // Where a backend may pin but few pages, a job has no more than some dozens; every thread shall have two tasks even then.
 size_t pages_per_task(size_t pages, size_t threads) {
-    return std::clamp((pages + 2 * threads - 1) / (2 * threads), fewest_pages_per_task, most_pages_per_task);
+    return std::clamp((pages + 2 * threads - 1) / (2 * threads), min_pages_per_task, max_pages_per_task);
 }
 
 } // namespace

@@ -29,7 +29,7 @@ constexpr size_t max_identity_bytes = size_t(1)
 constexpr size_t compared_rows = 512, compared_part = 32;
 // A GPU builds the table of fewer rows in less time than it takes to bring a few values from there.
 constexpr size_t compared_from_device = size_t(1) << 19;
-constexpr int most_rough_runs = 3;    // over rough ranks, then they are completed
+constexpr int max_rough_runs = 3;     // over rough ranks, then they are completed
 constexpr uint64_t rows_per_text = 8; // that a program may run over twice, rather than sort all texts
 constexpr int run_attempts = 3;       // of the main pipeline, evicting in between when the device runs out of memory
 
@@ -569,7 +569,7 @@ template <class Run> void Session::run_until_sharp(Run run) {
         }
         if (!again)
             return;
-        if (runs == most_rough_runs)
+        if (runs == max_rough_runs)
             sharpen_all();
         begin_again();
     }

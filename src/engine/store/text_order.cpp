@@ -22,8 +22,8 @@ constexpr size_t per_task = 64 * 1024; // texts that one thread goes through at 
 constexpr size_t few_new = 64;         // one in so many is put in between those that are sorted
 constexpr uint32_t key_bytes = 8;
 constexpr size_t buckets = 256; // (a power of two)
-constexpr size_t most_samples = 8 * buckets, some = 64;
-constexpr int most_rounds = 3;       // of splitting
+constexpr size_t max_samples = 8 * buckets, some = 64;
+constexpr int max_rounds = 3;        // of splitting
 constexpr size_t rough_part = 16;    // of all texts: a rough range has no more, where that can be had
 constexpr size_t rough_range = 1024; // ... but need not have fewer
 
@@ -63,7 +63,7 @@ class Sorter {
                 items_[i].code = first_code + static_cast<uint32_t>(i);
         });
         std::vector<Range> left{all}, done;
-        for (int round = 0; round < most_rounds && !left.empty(); ++round) {
+        for (int round = 0; round < max_rounds && !left.empty(); ++round) {
             std::vector<Range> parts;
             for (const Range &range : left)
                 split(range, parts);
@@ -170,7 +170,7 @@ class Sorter {
             range.depth = depth;
         else
             load_at(range, range.depth);
-        const size_t samples = std::min(most_samples, range.size());
+        const size_t samples = std::min(max_samples, range.size());
         std::vector<uint64_t> bounds;
         for (size_t i = 0; i < samples; ++i)
             bounds.push_back(items_[range.first + i * range.size() / samples].key);
@@ -188,7 +188,7 @@ class Sorter {
         }
     }
 
-    // The bucket of a key: how many bounds are not above it. (Comparisons whose outcome nobody can foresee are no branches.)
+    // The bucket of a key: how many bounds are not above it. (Comparisons whose outcome no processor can guess are no branches.)
     static uint8_t bucket_for(const uint64_t *bounds, uint64_t key) {
         size_t bucket = 0;
         for (size_t step = buckets / 2; step > 0; step /= 2)
