@@ -472,10 +472,12 @@ static string windows_over(Scope &scope) {
     string list, functions;
     for (const string &column : columns)
         list += (list.empty() ? "" : ", ") + column;
+    // One order for all: in two of them rows that tie would be numbered in two ways.
+    string order;
+    for (const string &column : columns)
+        order += (order.empty() ? "" : ", ") + column + pick({"", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"});
+    const string partition = chance(60) ? "PARTITION BY " + pick(columns) : "";
     for (int i = 1 + roll(4); i > 0; --i) {
-        string order;
-        for (const string &column : columns)
-            order += (order.empty() ? "" : ", ") + column + pick({"", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"});
         const string &arg = pick(columns), &summed = numbers.empty() ? string("1") : pick(numbers);
         const string bound = pick({"UNBOUNDED PRECEDING", "3 PRECEDING", "CURRENT ROW", "1 FOLLOWING"});
         const string function =
@@ -485,8 +487,7 @@ static string windows_over(Scope &scope) {
         string call;
         for (const char c : function)
             call += c == '%' ? arg : c == '#' ? summed : string(1, c);
-        functions += ", " + call + " OVER (" + (chance(60) ? "PARTITION BY " + pick(columns) : "") + " ORDER BY " +
-                     order +
+        functions += ", " + call + " OVER (" + partition + " ORDER BY " + order +
                      (chance(50) ? " ROWS BETWEEN " + bound + " AND " +
                                        pick(bound == "1 FOLLOWING"
                                                 ? vector<string>{"2 FOLLOWING", "UNBOUNDED FOLLOWING"}

@@ -42,6 +42,10 @@ SELECT check_windows('SELECT id, %s OVER (PARTITION BY s ORDER BY id) FROM t WHE
 SELECT check_windows('SELECT id, %s OVER (PARTITION BY k ORDER BY id %s) FROM t', '{min(f8),max(f8),min(f4),max(f4),min(b),max(b),min(ts),max(d),count(f8),sum(b),avg(b),sum(s)}', '{"","ROWS 2 PRECEDING"}');
 -- every type is handed on from another row
 SELECT check_windows('SELECT id, lag(%1$s) OVER w, first_value(%1$s) OVER w, last_value(%1$s) OVER w FROM t WINDOW w AS (PARTITION BY k ORDER BY id)', '{k,s,b,f8,f4,n,w,p,d,ts,tz,g,t,c,ch,m,ti,iv,a,u}');
+-- texts of other rows than those that are shown
+CREATE TABLE names AS SELECT i AS id, 'name ' || i AS name, repeat('x', i % 9) || i AS other FROM generate_series(1, 9000) i;
+VACUUM (FREEZE, ANALYZE) names;
+SELECT check_windows('SELECT id, name, a, b, c, d FROM (SELECT id, name, lead(name, 4000) OVER w AS a, lag(name) OVER w AS b, first_value(other) OVER w AS c, lead(other) OVER w AS d, row_number() OVER w AS r FROM names WINDOW w AS (ORDER BY id)) x WHERE r <= %s', '{3,200,8000}');
 -- partitions and orders of every type that has one, NULLs at either end
 SELECT check_windows('SELECT id, row_number() OVER (PARTITION BY %1$s ORDER BY id), sum(n) OVER (ORDER BY %1$s %2$s, id), rank() OVER (ORDER BY %1$s %2$s), dense_rank() OVER (ORDER BY %1$s %2$s) FROM t', '{k,s,b,f8,f4,n,w,p,d,ts,tz,g,t,c,ch,m,ti}', '{"",DESC,NULLS FIRST,DESC NULLS LAST}');
 -- frames

@@ -75,6 +75,16 @@ void note_codes(FragmentRun *run, CodeSet *set, const uint32 *codes, const uint8
             code_set_add(run, set, codes[row]);
 }
 
+// The first output that shows texts of the same column, as window functions show those of other rows: they are fetched once.
+int first_of_column(const Fragment *fragment, int output) {
+    const FragmentOutput *outputs = fragment->outputs;
+    int first = 0;
+    while (outputs[first].type != Type::Code || outputs[first].source != outputs[output].source ||
+           outputs[first].column != outputs[output].column)
+        ++first;
+    return first;
+}
+
 bool fetch_row_texts(FragmentRun *run, const CodeSet *sets) {
     for (int i = 0; i < run->fragment->noutputs; ++i) {
         const FragmentOutput *output = &run->fragment->outputs[i];
@@ -111,7 +121,7 @@ bool fetch_rows(FragmentRun *run) {
             return give_up(run, "the device's rows have another form");
         for (int i = 0; i < run->fragment->noutputs; ++i)
             if (run->fragment->outputs[i].type == Type::Code)
-                note_codes(run, &sets[i], reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i],
+                note_codes(run, &sets[first_of_column(run->fragment, i)], reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i],
                            reply->nrows);
         store->nrows += reply->nrows;
         run->report.rows_out = store->nrows;
