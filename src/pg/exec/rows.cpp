@@ -121,8 +121,8 @@ bool fetch_rows(FragmentRun *run) {
             return give_up(run, "the device's rows have another form");
         for (int i = 0; i < run->fragment->noutputs; ++i)
             if (run->fragment->outputs[i].type == Type::Code)
-                note_codes(run, &sets[first_of_column(run->fragment, i)], reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i],
-                           reply->nrows);
+                note_codes(run, &sets[first_of_column(run->fragment, i)],
+                           reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i], reply->nrows);
         store->nrows += reply->nrows;
         run->report.rows_out = store->nrows;
         if (!replies_add(run, &store->replies, output, size, work_mem * Size(1024), "rows"))
