@@ -237,7 +237,7 @@ GroupTable Collector::by_hash() {
 }
 
 GroupTable Collector::merge_part(size_t part, const std::vector<Order> &orders) const {
-    GroupMerger merger(context_.program, work_.memory, work_.cancel);
+    GroupMerger merger(context_.program, grouping_.keys.size(), work_.memory, work_.cancel);
     for (size_t t = 0; t < orders.size(); ++t) {
         const uint32_t begin = orders[t].starts[part], end = orders[t].starts[part + 1];
         GroupTable groups = sized(end - begin);

@@ -24,6 +24,7 @@ inline std::vector<DistinctCase> distinct_cases() {
             {"one argument twice", {1}, {4, 4}},
             {"many groups", {2}, {0, 4}},
             {"very many numbers", {2, 0}, {0}},
+            {"far more numbers than groups", {2, 0}, {1, 4}},
             {"groups far apart", {3}, {1, 4}},
             {"arguments far apart", {0}, {3}},
             {"wide arguments", {0, 1}, {5}},

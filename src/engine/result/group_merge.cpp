@@ -63,7 +63,11 @@ StateCombiner::StateCombiner(const Program &program) {
 }
 
 GroupMerger::GroupMerger(const Program &program, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
-    : combiner_(program), groups_(program.main().keys.count, combiner_.size(), memory, cancel) {}
+    : GroupMerger(program, program.main().keys.count, memory, cancel) {}
+
+GroupMerger::GroupMerger(const Program &program, size_t nkeys, const WorkMemoryRef &memory,
+                         const std::atomic<uint32_t> *cancel)
+    : combiner_(program), groups_(nkeys, combiner_.size(), memory, cancel) {}
 
 void GroupMerger::add(const GroupTable &table) {
     const size_t nkeys = groups_.nkeys(), naggregates = combiner_.size();

@@ -33,6 +33,8 @@ class GroupMerger {
     // The groups count in `memory`; `cancel` is looked at while they are added. Both may be nullptr.
     explicit GroupMerger(const Program &program, const WorkMemoryRef &memory = nullptr,
                          const std::atomic<uint32_t> *cancel = nullptr);
+    // Of groups by the first `nkeys` keys alone (Execution::run_to_result).
+    GroupMerger(const Program &program, size_t nkeys, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel);
 
     // Throw RowError where a combined sum overflows. After any exception the merger is of no use.
     void add(const GroupTable &table);
