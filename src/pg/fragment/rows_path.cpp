@@ -265,7 +265,8 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     path->path.pathkeys = pathkeys;
     set_costs(root, candidate, trial, found, wanted, dictionary_entries(root, wanted, spec), &texts, baseline,
               breakdown, &path->path);
-    price_new_path(root, candidate, baseline, force, path); // (of LIMIT's rows it may cost far less than the path of all)
+    price_new_path(root, candidate, baseline, force,
+                   path); // (of LIMIT's rows it may cost far less than the path of all)
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
     add_path(rel, &path->path);

@@ -39,7 +39,8 @@ bool depends_on_order(Node *node, void *context) {
     return walk_expression(node, depends_on_order, context);
 }
 
-bool is_harmless(const Query *query, Node *expression, bool aggregates) {
+// It raises no error, and is the same each time.
+bool is_repeatable(const Query *query, Node *expression, bool aggregates) {
     if (expression == nullptr)
         return true;
     Node *value = folded(expression);
@@ -47,21 +48,21 @@ bool is_harmless(const Query *query, Node *expression, bool aggregates) {
 }
 
 // Of the level's rows, before they are grouped.
-bool reads_harmlessly(const Query *query) {
+bool reads_repeatably(const Query *query) {
     Query rows = *query;
     rows.groupClause = NIL;
     rows.sortClause = NIL;
     rows.havingQual = nullptr;
-    return reads_plain_tables(&rows) && is_harmless(query, query->jointree->quals, false);
+    return reads_plain_tables(&rows) && is_repeatable(query, query->jointree->quals, false);
 }
 
 bool has_same_groups_each_time(const Query *query) {
-    if ((!query->hasAggs && query->groupClause == NIL) || !reads_harmlessly(query) ||
-        !is_harmless(query, query->havingQual, true))
+    if ((!query->hasAggs && query->groupClause == NIL) || !reads_repeatably(query) ||
+        !is_repeatable(query, query->havingQual, true))
         return false;
     ListCell *cell;
     foreach (cell, query->targetList)
-        if (!is_harmless(query, reinterpret_cast<Node *>(lfirst_node(TargetEntry, cell)->expr), true))
+        if (!is_repeatable(query, reinterpret_cast<Node *>(lfirst_node(TargetEntry, cell)->expr), true))
             return false;
     foreach (cell, query->groupClause)
         if (!equal_is_same(get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), query->targetList)))
