@@ -474,6 +474,13 @@ inline bool same_direction(const MergeScanSelCache *scan, const PathKey *key) {
 #define F_REVERSE F_REVERSE_TEXT
 #endif
 
+// 18: EXPLAIN looks for the WindowAgg of each window function that it shows, and raises an error where it does not stand below one.
+#if PG_VERSION_NUM >= 180000
+constexpr bool explain_wants_windows = true;
+#else
+constexpr bool explain_wants_windows = false;
+#endif
+
 // 18: expressions of a grouped query refer to the group keys by a range table entry of their own (commit 247dea89f76). Makes
 // them refer to what the keys are made of, as before; the entry stays, for nobody.
 #if PG_VERSION_NUM >= 180000
@@ -490,8 +497,10 @@ inline void resolve_group_references(Query *query) {
             entry->groupexprs = NIL;
     }
 }
+inline bool has_group_entry(const Query *query) { return query->hasGroupRTE; } // (the last one of the range table)
 #else
 inline void resolve_group_references(Query *) {}
+inline bool has_group_entry(const Query *) { return false; }
 #endif
 
 // 17: subtransactions within a statement are allowed in parallel mode (commit 0075d78947e). Before, the mode has to be left for as long.

@@ -1,7 +1,7 @@
 #include "pg/exec/error_free_plan.h"
 
-#include "pg/exec/plan_tree.h"
 #include "pg/fragment/fragment.h"
+#include "pg/fragment/plan_tree.h"
 #include "pg/rewrite/error_free_expression.h"
 
 namespace gpuscan {

@@ -20,9 +20,9 @@
 
 #include "pg/cost/estimate.h"
 #include "pg/exec/groups.h"
-#include "pg/exec/plan_tree.h"
 #include "pg/exec/state.h"
 #include "pg/fragment/plan_data.h"
+#include "pg/fragment/plan_tree.h"
 #include "pg/guc.h"
 
 namespace gpuscan {

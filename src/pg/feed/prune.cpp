@@ -7,8 +7,8 @@
 // the CPU plan delivers what the device delivers: nothing can be missed.
 //
 // Pruning by values that become known only while the statement runs (subqueries, joins) is not done; there the filters do.
-#include "pg/exec/plan_tree.h"
 #include "pg/exec/state.h"
+#include "pg/fragment/plan_tree.h"
 
 namespace gpuscan {
 namespace {

@@ -168,6 +168,45 @@ void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
     node->custom_private = list_make5(numbers, sources, spec->sets, spec->asked, flags);
 }
 
+// ---- window functions, while EXPLAIN looks at the node ----
+
+constexpr const char *shown_window_function = "window %u %d %d"; // TargetEntry.resname: winref, winstar, winagg
+
+static void show_as_function(TargetEntry *entry) {
+    const WindowFunc *function = reinterpret_cast<const WindowFunc *>(entry->expr);
+    entry->resname = psprintf(shown_window_function, function->winref, function->winstar, function->winagg);
+    entry->expr =
+        reinterpret_cast<Expr *>(makeFuncExpr(function->winfnoid, function->wintype, function->args,
+                                              function->wincollid, function->inputcollid, COERCE_EXPLICIT_CALL));
+}
+
+void show_window_functions(CustomScan *node) {
+    ListCell *cell;
+    foreach (cell, node->custom_scan_tlist)
+        if (TargetEntry *entry = lfirst_node(TargetEntry, cell); IsA(entry->expr, WindowFunc))
+            show_as_function(entry);
+}
+
+static Expr *original(const TargetEntry *entry) {
+    unsigned winref;
+    int winstar, winagg;
+    if (entry->resname == nullptr || !IsA(entry->expr, FuncExpr) ||
+        sscanf(entry->resname, shown_window_function, &winref, &winstar, &winagg) != 3)
+        return entry->expr;
+    const FuncExpr *call = reinterpret_cast<const FuncExpr *>(entry->expr);
+    WindowFunc *function = makeNode(WindowFunc);
+    function->winfnoid = call->funcid;
+    function->wintype = call->funcresulttype;
+    function->wincollid = call->funccollid;
+    function->inputcollid = call->inputcollid;
+    function->args = call->args;
+    function->winref = winref;
+    function->winstar = winstar != 0;
+    function->winagg = winagg != 0;
+    function->location = -1;
+    return reinterpret_cast<Expr *>(function);
+}
+
 // ---- reading ----
 
 static Node *look_through(Node *node, void *context) {
@@ -176,13 +215,13 @@ static Node *look_through(Node *node, void *context) {
     if (IsA(node, Var) && reinterpret_cast<Var *>(node)->varno == INDEX_VAR) {
         List *tlist = static_cast<List *>(context);
         return static_cast<Node *>(copyObjectImpl(
-            static_cast<TargetEntry *>(list_nth(tlist, reinterpret_cast<Var *>(node)->varattno - 1))->expr));
+            original(static_cast<TargetEntry *>(list_nth(tlist, reinterpret_cast<Var *>(node)->varattno - 1)))));
     }
     return mutate_expression(node, look_through, context);
 }
 
 static Expr *column(const CustomScan *node, int position) {
-    return static_cast<TargetEntry *>(list_nth(node->custom_scan_tlist, position))->expr;
+    return original(static_cast<const TargetEntry *>(list_nth(node->custom_scan_tlist, position)));
 }
 
 // Takes numbers from a list, from `at` on.

@@ -23,6 +23,8 @@
 #include "pg/cost/level_estimates.h"
 #include "pg/cost/level_time.h"
 #include "pg/fragment/path.h"
+#include "pg/fragment/plan_data.h"
+#include "pg/fragment/plan_tree.h"
 #include "pg/guc.h"
 #include "pg/planner/hooks.h"
 #include "pg/planner/planner_state.h"
@@ -307,6 +309,24 @@ static void forget_renumbered_children(PlannedStmt *plan) {
     plan->appendRelations = once;
 }
 
+static void show_windows_below(Plan *plan) {
+    if (IsA(plan, CustomScan) && reinterpret_cast<CustomScan *>(plan)->methods == &gpuscan_scan_methods)
+        show_window_functions(reinterpret_cast<CustomScan *>(plan));
+    ListCell *cell;
+    foreach (cell, plans_below(plan))
+        show_windows_below(static_cast<Plan *>(lfirst(cell)));
+}
+
+static void show_windows(PlannedStmt *plan) {
+    if (!explain_wants_windows)
+        return;
+    show_windows_below(plan->planTree);
+    ListCell *cell;
+    foreach (cell, plan->subplans)
+        if (lfirst(cell) != nullptr)
+            show_windows_below(static_cast<Plan *>(lfirst(cell)));
+}
+
 // Can no part of any statement run on a device, or none of this one? Where the user has not switched devices off, he is told why.
 static bool is_refused(Query *query) {
     const char *reason = nullptr, *change = nullptr;
@@ -352,8 +372,10 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
         tell_reasons(&best, told);
     if (told_to != nullptr)
         *told_to = best.told;
-    if (best.device_nodes > 0)
+    if (best.device_nodes > 0) {
         forget_renumbered_children(best.plan);
+        show_windows(best.plan);
+    }
     if (call->scrolls && !(best.backward && best.device_nodes > 0))
         forget_material(best.plan);
     decide_admission(requests, best.rewritten, best.device_nodes > 0, device_units(best.ns));

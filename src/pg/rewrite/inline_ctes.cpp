@@ -56,7 +56,17 @@ bool reads_repeatably(const Query *query) {
     return reads_plain_tables(&rows) && is_repeatable(query, query->jointree->quals, false);
 }
 
-bool has_same_groups_each_time(const Query *query) {
+// Keys of a range table entry of their own are resolved in a copy (compat.h), whose entry is nobody's.
+Query *without_group_entry(const Query *query) {
+    Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
+    resolve_group_references(copy);
+    if (has_group_entry(copy))
+        copy->rtable = list_delete_last(copy->rtable);
+    return copy;
+}
+
+bool has_same_groups_each_time(const Query *grouped) {
+    const Query *query = without_group_entry(grouped);
     if ((!query->hasAggs && query->groupClause == NIL) || !reads_repeatably(query) ||
         !is_repeatable(query, query->havingQual, true))
         return false;
