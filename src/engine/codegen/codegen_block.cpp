@@ -154,7 +154,7 @@ void Generator::block_update(Index i, const ValueNames &v) {
 }
 
 // Adds the block's cells, all copies of a group together, to the groups in device memory. The loop over the copies stays one loop: this
-// runs once for each block, and a loop for each plane, unrolled, was a fifth of what a kernel takes to compile.
+// runs once for each block, and a loop for each plane, unrolled, took long to compile.
 void Generator::block_end() {
     const GroupShape &group = request_.group;
     const string copies = to_string(group.copies);
