@@ -23,25 +23,6 @@ constexpr uint64_t warp_words = 1024; // of a group, by one warp
 constexpr double max_number = 0x1p62; // of a set's numbers
 constexpr double max_slots = 0xffffffff;
 
-// Page-locked memory that holds results counts as theirs.
-class Charge {
-  public:
-    Charge(WorkMemoryRef memory, size_t bytes) : memory_(std::move(memory)), bytes_(bytes) {
-        if (memory_)
-            memory_->charge(bytes_);
-    }
-    ~Charge() {
-        if (memory_)
-            memory_->release(bytes_);
-    }
-    Charge(const Charge &) = delete;
-    Charge &operator=(const Charge &) = delete;
-
-  private:
-    const WorkMemoryRef memory_;
-    const size_t bytes_;
-};
-
 } // namespace
 
 // Of groups with numbers below `extent`. `rows`: HUGE_VAL where joins may make more of the source's. False: the bounds are not known, or
@@ -116,7 +97,7 @@ bool CudaExecution::aggregate_with_values(const std::vector<ChunkView> &chunks, 
         bytes += noted.bytes;
     const size_t counts_bytes = ndistincts * plan.extent * tables::counted_words * sizeof(uint64_t);
     const BufferRef memory = streams_->memory().allocate(bytes + counts_bytes);
-    const Charge charge(state_->work_memory, counts_bytes);
+    const WorkCharge charge(state_->work_memory, counts_bytes); // (page-locked, and results as others are)
     const std::unique_ptr<PinnedMemory::Piece> copy = state_->pinned->allocate(counts_bytes);
     const Drain drain(*streams_); // before these two are given back
     streams_->fill(address_of(*memory), 0, memory->size);

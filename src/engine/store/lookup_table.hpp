@@ -33,21 +33,7 @@ class LookupTable {
     const size_t entries;
 
   private:
-    struct Charge {
-        Charge(WorkMemoryRef to, size_t bytes) : memory(std::move(to)), bytes(bytes) {
-            if (memory)
-                memory->charge(bytes);
-        }
-        ~Charge() {
-            if (memory)
-                memory->release(bytes);
-        }
-        Charge(const Charge &) = delete;
-        Charge &operator=(const Charge &) = delete;
-        const WorkMemoryRef memory;
-        const size_t bytes;
-    };
-    const Charge charge_; // before the arrays: what cannot be charged is not made
+    const WorkCharge charge_; // before the arrays: what cannot be charged is not made
 
   public:
     std::vector<uint8_t> values; // of the entries, then of NULL

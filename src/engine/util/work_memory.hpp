@@ -44,6 +44,27 @@ class WorkMemory {
 };
 using WorkMemoryRef = std::shared_ptr<WorkMemory>;
 
+// Bytes of something that is no WorkArray, as long as it lives.
+class WorkCharge {
+  public:
+    // nullptr: nobody counts. Throws OutOfWorkMemory.
+    WorkCharge(WorkMemoryRef to, size_t bytes) : memory(std::move(to)), bytes_(bytes) {
+        if (memory)
+            memory->charge(bytes_);
+    }
+    ~WorkCharge() {
+        if (memory)
+            memory->release(bytes_);
+    }
+    WorkCharge(const WorkCharge &) = delete;
+    WorkCharge &operator=(const WorkCharge &) = delete;
+
+    const WorkMemoryRef memory;
+
+  private:
+    const size_t bytes_;
+};
+
 template <class T> class WorkArray {
     static_assert(std::is_trivially_copyable<T>::value, "grows by realloc");
 

@@ -560,12 +560,9 @@ static void price_groups(PlannerInfo *root, const FragmentSpec *spec, const Frag
 static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const FragmentSpec *spec, const Fragment *trial,
                         const TextWork *texts, const CpuBaseline *baseline, GroupNumbers groups,
                         const PathTarget *results, tier::Breakdown *breakdown) {
-    tier::Ledger ledger = device_ledger(breakdown);
-    ledger.start(trial->nsources, trial->nlookups);
     TextWork work = *texts;
     work.shown = std::min(work.shown, groups.delivered * work.shown_columns);
-    ledger.texts(work);
-    ledger.plan_cost(tier::Stage::Texts, work.calls);
+    tier::Ledger ledger = fragment_ledger(trial, &work, breakdown);
     price_groups(root, spec, trial, candidate->rows, groups, &ledger);
     ledger.plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple));
     if (spec->sorted)

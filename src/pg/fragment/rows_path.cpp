@@ -202,10 +202,7 @@ static void set_costs(const PlannerInfo *root, const Candidate *candidate, const
                       tier::Breakdown *breakdown, Path *path) {
     const Cost scans =
         candidate_cost(candidate, cached_join_tables(root, trial), device_units(baseline->ns), breakdown);
-    tier::Ledger ledger = device_ledger(breakdown);
-    ledger.start(trial->nsources, trial->nlookups);
-    ledger.texts(*texts);
-    ledger.plan_cost(tier::Stage::Texts, texts->calls);
+    tier::Ledger ledger = fragment_ledger(trial, texts, breakdown);
     ledger.fetch_rows(wanted, trial->noutputs, row_bytes(trial), entries, work_mem * 1024.0);
     if (trial->order != NIL)
         ledger.sort(wanted, trial->noutputs);

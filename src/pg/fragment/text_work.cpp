@@ -185,4 +185,12 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     return fits;
 }
 
+tier::Ledger fragment_ledger(const Fragment *fragment, const TextWork *texts, tier::Breakdown *breakdown) {
+    tier::Ledger ledger = device_ledger(breakdown);
+    ledger.start(fragment->nsources, fragment->nlookups);
+    ledger.texts(*texts);
+    ledger.plan_cost(tier::Stage::Texts, texts->calls);
+    return ledger;
+}
+
 } // namespace gpuscan

@@ -15,4 +15,7 @@ double kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapse
 // By the statistics of the columns. False: one has more distinct texts than a device's dictionary takes.
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work);
 
+// A ledger with what a fragment costs before its pipelines run.
+tier::Ledger fragment_ledger(const Fragment *fragment, const TextWork *texts, tier::Breakdown *breakdown);
+
 } // namespace gpuscan

@@ -215,10 +215,7 @@ static void set_costs(PlannerInfo *root, const Candidate *candidate, const Fragm
                       tier::Breakdown *breakdown, Path *path) {
     const Cost scans =
         candidate_cost(candidate, cached_join_tables(root, trial), device_units(baseline->ns), breakdown);
-    tier::Ledger ledger = device_ledger(breakdown);
-    ledger.start(trial->nsources, trial->nlookups);
-    ledger.texts(*texts);
-    ledger.plan_cost(tier::Stage::Texts, texts->calls);
+    tier::Ledger ledger = fragment_ledger(trial, texts, breakdown);
     for (int i = 0; i < list_length(spec->windows); i += window_numbers)
         if (list_nth_int(spec->windows, i + WINDOW_KEYS) > 0)
             ledger.sort(found, trial->nrow_columns + list_nth_int(spec->windows, i + WINDOW_KEYS));
