@@ -140,6 +140,14 @@ TEST(Program, Refused) {
     EXPECT_TRUE(refused([](Builder &b) { b.p.constants[0].type = Type::I64; }));
     EXPECT_TRUE(refused([](Builder &b) { b.p.aggregates[0].kind = static_cast<AggregateKind>(9); }));
     EXPECT_TRUE(refused([](Builder &b) { b.p.aggregates[0].arg = none; }));
+    // what no pipeline uses names expressions that exist, too
+    EXPECT_TRUE(refused([](Builder &b) { b.p.lists.push_back(static_cast<Index>(b.p.exprs.size())); }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.conjuncts.push_back({static_cast<Index>(b.p.exprs.size()), 0}); }));
+    EXPECT_TRUE(refused([](Builder &b) { b.p.orders.push_back({static_cast<Index>(b.p.exprs.size())}); }));
+    EXPECT_TRUE(refused([](Builder &b) {
+        b.p.aggregates.push_back(aggregate(AggregateKind::Max, static_cast<Index>(b.p.exprs.size())));
+    }));
+    EXPECT_FALSE(refused([](Builder &b) { b.p.lists.push_back(0); }));
     // a column of the join's payload before the join
     EXPECT_TRUE(refused([](Builder &b) {
         Index c = b.unary(Op::IsNull, Type::Bool, b.column(Type::F64, 1, 0));

@@ -67,6 +67,7 @@ class Checker {
         for (size_t i = 0; i < p.exprs.size(); ++i)
             check_expr(i);
         check_depth();
+        check_references();
         require(!p.pipelines.empty(), "no pipeline");
         for (size_t i = 0; i < p.pipelines.size(); ++i)
             check_pipeline(i);
@@ -99,6 +100,20 @@ class Checker {
         Range columns = p.sources[lookup.source].columns;
         require(lookup.column < columns.count, "column of a lookup");
         require(p.source_columns[columns.first + lookup.column].type == Type::Code, "lookup over a column not coded");
+    }
+
+    // What names an expression names one that exists, whether or not a pipeline uses it: whole arrays are walked, too.
+    void check_references() {
+        const auto check = [this](Index expr) { require(expr < p.exprs.size(), "expression out of bounds"); };
+        for (const Index expr : p.lists)
+            check(expr);
+        for (const Conjunct &conjunct : p.conjuncts)
+            check(conjunct.expr);
+        for (const OrderKey &key : p.orders)
+            check(key.expr);
+        for (const Aggregate &aggregate : p.aggregates)
+            if (aggregate.arg != none)
+                check(aggregate.arg);
     }
 
     Type operand(size_t node, Index index) {
