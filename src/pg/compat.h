@@ -498,7 +498,13 @@ inline void resolve_group_references(Query *query) {
     }
 }
 inline bool has_group_entry(const Query *query) { return query->hasGroupRTE; } // (the last one of the range table)
+inline Node *group_key_of(const RangeTblEntry *rte, int number) { // of such an entry; NULL: it is another, or resolved
+    return rte->rtekind == RTE_GROUP && number <= list_length(rte->groupexprs)
+               ? static_cast<Node *>(list_nth(rte->groupexprs, number - 1))
+               : nullptr;
+}
 #else
+inline Node *group_key_of(const RangeTblEntry *, int) { return nullptr; }
 inline void resolve_group_references(Query *) {}
 inline bool has_group_entry(const Query *) { return false; }
 #endif

@@ -149,6 +149,8 @@ bool numeric_typmod(int32 typmod, int *precision, int *scale) {
     return true;
 }
 
+int32 numeric_typmod_of(int precision, int scale) { return ((precision << 16) | scale) + static_cast<int32>(VARHDRSZ); }
+
 Expr *strip_relabels(Expr *expr) {
     while (expr != nullptr && IsA(expr, RelabelType))
         expr = reinterpret_cast<RelabelType *>(expr)->arg;

@@ -64,6 +64,7 @@ bool integer_of(Oid type, Datum value, int64 *number);
 
 // Precision and scale of numeric(p,s); false without typmod.
 bool numeric_typmod(int32 typmod, int *precision, int *scale);
+int32 numeric_typmod_of(int precision, int scale);
 
 // Without the casts on top that change nothing but the type.
 Expr *strip_relabels(Expr *expr);

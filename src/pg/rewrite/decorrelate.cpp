@@ -24,11 +24,13 @@
 // Nobody may notice. So: the correlation is by equality under the very operator family and collation by which the subquery
 // is grouped; nothing that is now evaluated for other rows than before can raise an error (error_free_expression.h), neither the
 // subquery nor, since joins and conditions change places, what stands beside it; nothing of it is volatile, for error-free
-// expressions are not; a subquery reads plain tables, with their row security as it stands. Privileges belong to range table
-// entries, which move as they are. statement.cpp plans both queries and keeps the better plan.
+// expressions are not; a subquery reads tables, with their row security as it stands, or what cannot raise an error either, CTEs too
+// (error_free_query.h). Privileges belong to range table entries, which move as they are. statement.cpp plans both queries and keeps the better plan.
 #include "pg/pg.h"
 
 #include "pg/rewrite/decorrelate.h"
+
+#include <algorithm>
 
 #include "pg/catalog/never_null.h"
 #include "pg/catalog/sql_type.h"
@@ -36,6 +38,7 @@
 #include "pg/refusal.h"
 #include "pg/rewrite/decorrelate_parts.h"
 #include "pg/rewrite/error_free_expression.h"
+#include "pg/rewrite/error_free_query.h"
 #include "pg/rewrite/query_levels.h"
 #include "pg/translate/translate.h"
 
@@ -63,58 +66,9 @@ int levels_of(void *node) {
     return levels;
 }
 
-// ---- subqueries that are simple enough ----
+// ---- what is looked at ----
 
-static bool joins_are_error_free(const Query *query, Node *from) {
-    ListCell *cell;
-    switch (nodeTag(from)) {
-    case T_RangeTblRef:
-        return true;
-    case T_FromExpr:
-        foreach (cell, reinterpret_cast<FromExpr *>(from)->fromlist)
-            if (!joins_are_error_free(query, static_cast<Node *>(lfirst(cell))))
-                return false;
-        return true; // its quals: whoever asks
-    case T_JoinExpr: {
-        JoinExpr *join = reinterpret_cast<JoinExpr *>(from);
-        return join->jointype == JOIN_INNER && is_error_free(query, join->quals) &&
-               levels_of(join->quals) < outer_columns && joins_are_error_free(query, join->larg) &&
-               joins_are_error_free(query, join->rarg);
-    }
-    default:
-        return false;
-    }
-}
-
-// Is WHERE false for all rows, or cannot be told? The planner stops folding at the first conjunct that says so; behind it may stand an
-// error.
-static bool is_never_true(const Query *query) {
-    if (query->jointree->quals == nullptr)
-        return false;
-    const Const *quals = reinterpret_cast<const Const *>(folded(query->jointree->quals));
-    return quals == nullptr || (IsA(quals, Const) && (quals->constisnull || !DatumGetBool(quals->constvalue)));
-}
-
-bool reads_plain_tables(const Query *query) {
-    if (query->commandType != CMD_SELECT || query->hasSubLinks || query->hasWindowFuncs || query->hasTargetSRFs ||
-        query->cteList != NIL || query->groupClause != NIL || query->groupingSets != NIL ||
-        query->havingQual != nullptr || query->distinctClause != NIL || query->sortClause != NIL ||
-        query->limitCount != nullptr || query->limitOffset != nullptr || query->rowMarks != NIL ||
-        query->setOperations != nullptr || query->jointree->fromlist == NIL)
-        return false;
-    ListCell *cell;
-    foreach (cell, query->rtable) {
-        const RangeTblEntry *rte = static_cast<const RangeTblEntry *>(lfirst(cell));
-        bool table = rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW && rte->tablesample == nullptr;
-        if (!table && rte->rtekind != RTE_JOIN)
-            return false;
-        ListCell *qual;
-        foreach (qual, rte->securityQuals)
-            if (!is_error_free(query, static_cast<Node *>(lfirst(qual))))
-                return false;
-    }
-    return !is_never_true(query) && joins_are_error_free(query, reinterpret_cast<Node *>(query->jointree));
-}
+const Query *looked_at(const Level *level) { return with_ctes_in_place(level->query, level->query, 0); }
 
 List *conjuncts_of(const Query *query) {
     return make_ands_implicit(static_cast<Expr *>(copyObject(reinterpret_cast<Expr *>(query->jointree->quals))));
@@ -167,7 +121,7 @@ static bool read_correlation(const Level *level, const Query *sub, const OpExpr 
     pair->outside = static_cast<Node *>(copyObject(pair->inside_first ? right : left));
     IncrementVarSublevelsUp(pair->outside, -1, 1);
     return is_grouping_equality(clause->opno, clause->inputcollid, pair->inside) && is_error_free(sub, pair->inside) &&
-           is_error_free(level->query, pair->outside);
+           is_error_free(looked_at(level), pair->outside);
 }
 
 static bool read_correlations(const Level *level, const Query *sub, Correlations *all) {
@@ -503,7 +457,7 @@ static bool is_null_over_nothing(Node *node) {
 }
 
 struct AggregateSwap {
-    const Query *sub;
+    const Query *sub; // as it is to be looked at
     Query *grouped;
     List *places; // of Var *: to be renumbered once the join is there
     bool impossible;
@@ -532,15 +486,15 @@ static Node *swap_aggregates(Node *node, void *context) {
 }
 
 // A numeric whose precision and scale are known says so, which a device wants to know.
-static Expr *with_typmod(Node *value) {
+static Expr *with_typmod(const Query *query, Node *value) {
     NumericBounds bounds;
     Node *constant = folded(value);
-    if (constant == nullptr || !numeric_bounds(constant, &bounds) || !bounds.exact_scale || bounds.digits > 36 ||
+    if (constant == nullptr || !numeric_bounds(query, constant, &bounds) || !bounds.exact_scale || bounds.digits > 36 ||
         bounds.scale > bounds.digits || exprTypmod(value) >= 0)
         return reinterpret_cast<Expr *>(value);
-    int32 typmod = ((bounds.digits << 16) | bounds.scale) + static_cast<int32>(VARHDRSZ);
-    return reinterpret_cast<Expr *>(
-        makeRelabelType(reinterpret_cast<Expr *>(value), NUMERICOID, typmod, InvalidOid, COERCE_IMPLICIT_CAST));
+    return reinterpret_cast<Expr *>(makeRelabelType(reinterpret_cast<Expr *>(value), NUMERICOID,
+                                                    numeric_typmod_of(bounds.digits, bounds.scale), InvalidOid,
+                                                    COERCE_IMPLICIT_CAST));
 }
 
 // The value that stands for the subquery, or NULL.
@@ -549,22 +503,23 @@ static Node *join_scalar(Level *level, SubLink *link) {
     Correlations all;
     if (!contain_vars_of_level(link->subselect, 1)) // evaluated once
         return nullptr;
-    if (!sub->hasAggs || list_length(sub->targetList) != 1 || !reads_plain_tables(sub)) {
-        refuse("a subquery that is more than an aggregation of plain tables");
+    const Query *looked = with_ctes_in_place(sub, level->query, 1);
+    if (!sub->hasAggs || list_length(sub->targetList) != 1 || !reads_error_free_sources(looked)) {
+        refuse("a subquery that is more than an aggregation of tables and of subqueries without errors");
         return nullptr;
     }
     Node *result = reinterpret_cast<Node *>(static_cast<const TargetEntry *>(linitial(sub->targetList))->expr);
-    if (levels_of(result) > own_columns || !read_correlations(level, sub, &all))
+    if (levels_of(result) > own_columns || !read_correlations(level, looked, &all))
         return nullptr;
     Query *grouped = make_grouped(sub, &all);
-    if (is_null_over_nothing(result) && is_error_free(sub, result, true)) {
+    if (is_null_over_nothing(result) && is_error_free(looked, result, true)) {
         result = static_cast<Node *>(copyObject(result));
-        int resno = add_value(grouped, level->shown ? reinterpret_cast<Expr *>(result) : with_typmod(result));
+        int resno = add_value(grouped, level->shown ? reinterpret_cast<Expr *>(result) : with_typmod(looked, result));
         leave_out_groups(level, &all, grouped);
         Joined joined = join_grouped(level, &all, grouped);
         return reinterpret_cast<Node *>(joined_value(&joined, resno));
     }
-    AggregateSwap swap{sub, grouped, NIL, false};
+    AggregateSwap swap{looked, grouped, NIL, false};
     Node *value = swap_aggregates(result, &swap);
     if (swap.impossible) {
         refuse("a subquery's aggregate could raise an error");
@@ -591,8 +546,9 @@ static Node *is_there(const Joined *joined) {
 
 Node *join_exists(Level *level, const Query *sub) {
     Correlations all;
-    if (!contain_vars_of_level(reinterpret_cast<Node *>(const_cast<Query *>(sub)), 1) || !reads_plain_tables(sub) ||
-        sub->hasAggs || !read_correlations(level, sub, &all))
+    const Query *looked = with_ctes_in_place(sub, level->query, 1);
+    if (!contain_vars_of_level(reinterpret_cast<Node *>(const_cast<Query *>(sub)), 1) ||
+        !reads_error_free_sources(looked) || sub->hasAggs || !read_correlations(level, looked, &all))
         return nullptr;
     Joined joined = join_grouped(level, &all, make_grouped(sub, &all));
     return is_there(&joined);
@@ -673,10 +629,10 @@ static bool is_quantified(const SubLink *link) {
     return link->subLinkType == ANY_SUBLINK || link->subLinkType == ALL_SUBLINK;
 }
 
-static bool link_is_error_free(const SubLink *link) {
-    const Query *sub = reinterpret_cast<const Query *>(link->subselect);
+static bool link_is_error_free(const Level *level, const SubLink *link) {
+    const Query *sub = with_ctes_in_place(reinterpret_cast<const Query *>(link->subselect), level->query, 1);
     ListCell *cell;
-    if (!reads_plain_tables(sub))
+    if (!reads_error_free_sources(sub))
         return false;
     foreach (cell, conjuncts_of(sub))
         if (!inner_conjunct_is_error_free(sub, static_cast<Node *>(lfirst(cell))))
@@ -691,19 +647,36 @@ static bool link_is_error_free(const SubLink *link) {
     return is_quantified(link) || (link->subLinkType == EXPR_SUBLINK && sub->hasAggs);
 }
 
+// What is known of a numeric subquery's values, as precision and scale; -1: nothing.
+static int32 typmod_of_link(const Level *level, const SubLink *link) {
+    NumericBounds bounds;
+    if (link->subLinkType != EXPR_SUBLINK)
+        return -1;
+    const Query *sub = with_ctes_in_place(reinterpret_cast<const Query *>(link->subselect), level->query, 1);
+    Node *value = folded(reinterpret_cast<const Node *>(linitial_node(TargetEntry, sub->targetList)->expr));
+    if (value == nullptr || levels_of(value) > own_columns || !numeric_bounds(sub, value, &bounds))
+        return -1;
+    return numeric_typmod_of(std::max(bounds.digits, bounds.scale), bounds.scale);
+}
+
+struct WithoutLinks {
+    const Level *level;
+    bool error_free;
+};
+
 // Any value may come from a subquery: a parameter, which nobody folds.
 static Node *without_links(Node *node, void *context) {
     if (node == nullptr)
         return nullptr;
-    bool *error_free = static_cast<bool *>(context);
+    WithoutLinks *without = static_cast<WithoutLinks *>(context);
     if (!IsA(node, SubLink))
         return mutate_expression(node, without_links, context);
     SubLink *link = reinterpret_cast<SubLink *>(node);
-    *error_free &= link_is_error_free(link);
+    without->error_free &= link_is_error_free(without->level, link);
     Param *param = makeNode(Param);
     param->paramkind = PARAM_EXTERN;
     param->paramtype = exprType(node);
-    param->paramtypmod = exprTypmod(node);
+    param->paramtypmod = without->error_free ? typmod_of_link(without->level, link) : -1;
     param->paramcollid = exprCollation(node);
     param->location = -1;
     // x of x IN (...) is evaluated as well
@@ -713,26 +686,36 @@ static Node *without_links(Node *node, void *context) {
     return reinterpret_cast<Node *>(param);
 }
 
-static bool is_error_free_with_links(const Query *query, Node *node) {
-    bool error_free = true;
-    Node *without = without_links(static_cast<Node *>(copyObject(node)), &error_free);
-    return error_free && is_error_free(query, without);
+static bool is_error_free_with_links(const Level *level, Node *node) {
+    WithoutLinks without{level, true};
+    Node *rest = without_links(static_cast<Node *>(copyObject(node)), &without);
+    return without.error_free && is_error_free(looked_at(level), rest);
 }
 
-static bool joins_are_error_free_with_links(const Query *query, Node *from) {
+static bool joins_are_error_free_with_links(const Level *level, Node *from) {
     ListCell *cell;
     if (IsA(from, RangeTblRef))
         return true;
     if (IsA(from, JoinExpr)) {
         JoinExpr *join = reinterpret_cast<JoinExpr *>(from);
-        return is_error_free_with_links(query, join->quals) && joins_are_error_free_with_links(query, join->larg) &&
-               joins_are_error_free_with_links(query, join->rarg);
+        return is_error_free_with_links(level, join->quals) && joins_are_error_free_with_links(level, join->larg) &&
+               joins_are_error_free_with_links(level, join->rarg);
     }
     FromExpr *list = reinterpret_cast<FromExpr *>(from);
     foreach (cell, list->fromlist)
-        if (!joins_are_error_free_with_links(query, static_cast<Node *>(lfirst(cell))))
+        if (!joins_are_error_free_with_links(level, static_cast<Node *>(lfirst(cell))))
             return false;
-    return is_error_free_with_links(query, list->quals);
+    return is_error_free_with_links(level, list->quals);
+}
+
+// A row may meet a condition of a subquery in FROM that another one has kept from it.
+static bool subqueries_are_error_free(const Query *query) {
+    ListCell *cell;
+    foreach (cell, query->rtable)
+        if (const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+            rte->rtekind == RTE_SUBQUERY && !is_error_free_subquery(rte->subquery))
+            return false;
+    return true;
 }
 
 // ---- what does not matter ----
@@ -765,12 +748,46 @@ static bool forget_orders(Node *node, void *context) {
 
 // ---- one query level ----
 
+// 1.2 * (SELECT avg(..) ..) as (SELECT 1.2 * avg(..) ..): the subquery knows more of its value, and without one both are NULL. NULL where
+// the node is no such expression.
+static SubLink *with_arithmetic_inside(Node *node) {
+    if (IsA(node, SubLink))
+        return reinterpret_cast<SubLink *>(node)->subLinkType == EXPR_SUBLINK ? reinterpret_cast<SubLink *>(node)
+                                                                              : nullptr;
+    const bool is_operator = IsA(node, OpExpr);
+    if (!is_operator && !IsA(node, FuncExpr))
+        return nullptr;
+    if (!func_strict(is_operator ? get_opcode(reinterpret_cast<const OpExpr *>(node)->opno)
+                                 : reinterpret_cast<const FuncExpr *>(node)->funcid))
+        return nullptr;
+    Node *moved = static_cast<Node *>(copyObject(node));
+    SubLink *link = nullptr;
+    ListCell *cell;
+    foreach (cell, is_operator ? reinterpret_cast<OpExpr *>(moved)->args : reinterpret_cast<FuncExpr *>(moved)->args) {
+        Node *argument = static_cast<Node *>(lfirst(cell));
+        if (IsA(argument, Const))
+            continue;
+        SubLink *below = with_arithmetic_inside(argument);
+        if (below == nullptr || link != nullptr)
+            return nullptr;
+        link = static_cast<SubLink *>(copyObject(below));
+        lfirst(cell) = linitial_node(TargetEntry, reinterpret_cast<Query *>(link->subselect)->targetList)->expr;
+    }
+    if (link != nullptr)
+        linitial_node(TargetEntry, reinterpret_cast<Query *>(link->subselect)->targetList)->expr =
+            reinterpret_cast<Expr *>(moved);
+    return link;
+}
+
 static Node *replace_scalars(Node *node, void *context) {
     Level *level = static_cast<Level *>(context);
     if (node == nullptr)
         return nullptr;
-    if (!IsA(node, SubLink))
-        return mutate_expression(node, replace_scalars, context);
+    if (!IsA(node, SubLink)) {
+        SubLink *whole = with_arithmetic_inside(node);
+        Node *value = whole != nullptr ? join_scalar(level, whole) : nullptr;
+        return value != nullptr ? value : mutate_expression(node, replace_scalars, context);
+    }
     SubLink *link = reinterpret_cast<SubLink *>(node);
     Node *value = nullptr;
     if (link->subLinkType == EXPR_SUBLINK)
@@ -848,7 +865,7 @@ static void rewrite_target_list(Level *level) {
     foreach (cell, level->query->targetList) {
         TargetEntry *entry = static_cast<TargetEntry *>(lfirst(cell));
         Node *value = reinterpret_cast<Node *>(entry->expr);
-        if (is_error_free_with_links(level->query, value))
+        if (is_error_free_with_links(level, value))
             entry->expr = reinterpret_cast<Expr *>(replace_scalars(value, level));
     }
 }
@@ -860,7 +877,8 @@ static bool rewrite_level(Query *query) {
     forget_orders(query->jointree->quals, nullptr);
     Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)), false, false};
     // A row may meet a condition now that another one has kept from it.
-    if (joins_are_error_free_with_links(query, reinterpret_cast<Node *>(query->jointree)))
+    if (subqueries_are_error_free(looked_at(&level)) &&
+        joins_are_error_free_with_links(&level, reinterpret_cast<Node *>(query->jointree)))
         rewrite_where(&level);
     else if (has_rowwise_subquery(level.conjuncts))
         refuse("a subquery per row, or a condition beside it, reads more than plain tables or could raise an error");

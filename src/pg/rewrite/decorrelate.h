@@ -11,10 +11,6 @@ bool may_have_subqueries(const Query *query);
 // Rewrites in place wherever that cannot be noticed; false: nothing was changed.
 bool decorrelate(Query *query);
 
-// Does it read nothing but plain tables, joined by inner joins, with nothing after the groups? Conditions in WHERE are for
-// whoever asks.
-bool reads_plain_tables(const Query *query);
-
 // A column that is declared so, of a relation that no outer join can make NULL.
 bool is_not_null(const Query *query, const Node *node);
 

@@ -23,6 +23,7 @@
 #include "pg/rewrite/decorrelate.h"
 #include "pg/rewrite/decorrelate_parts.h"
 #include "pg/rewrite/error_free_expression.h"
+#include "pg/rewrite/error_free_query.h"
 
 namespace gpuscan {
 
@@ -43,7 +44,7 @@ static bool read_pair(const Level *level, const Query *sub, const OpExpr *test, 
     pair->inside_first = false;
     return levels_of(pair->inside) == own_columns && levels_of(pair->outside) == own_columns &&
            is_grouping_equality(test->opno, test->inputcollid, pair->inside) && is_error_free(sub, pair->inside) &&
-           is_error_free(level->query, pair->outside);
+           is_error_free(looked_at(level), pair->outside);
 }
 
 // The tests of each column: x = Param, or for <> ALL its contrary.

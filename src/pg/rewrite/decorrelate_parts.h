@@ -33,6 +33,9 @@ struct Correlations {
 enum : int { own_columns = 1, outer_columns = 2, others = 4 }; // others: of queries further out, or not to be told
 int levels_of(void *node);
 
+// The level as its expressions are to be looked at: CTEs are subqueries.
+const Query *looked_at(const Level *level);
+
 // A copy of the conjuncts of WHERE.
 List *conjuncts_of(const Query *query);
 Node *conjunction(List *conjuncts);

@@ -7,6 +7,8 @@
 
 #include "pg/rewrite/error_free_expression.h"
 
+#include <algorithm>
+
 #include "pg/attempt.h"
 #include "pg/catalog/error_free.h"
 #include "pg/catalog/sql_type.h"
@@ -33,7 +35,54 @@ static bool constant_bounds(const Const *constant, NumericBounds *bounds) {
     return true;
 }
 
-static bool operation_bounds(Oid funcid, List *args, NumericBounds *bounds) {
+static bool quotient_bounds(NumericBounds *bounds) {
+    bounds->digits += max_digits / 10;
+    bounds->scale += max_digits / 10;
+    bounds->exact_scale = false;
+    return bounds->digits <= max_digits;
+}
+
+// One of several values.
+static bool choice_bounds(const Query *query, const List *values, NumericBounds *bounds) {
+    *bounds = NumericBounds{1, 0, true};
+    bool any = false;
+    ListCell *cell;
+    foreach (cell, values) {
+        NumericBounds one;
+        Node *value = static_cast<Node *>(lfirst(cell));
+        if (value == nullptr || (IsA(value, Const) && reinterpret_cast<const Const *>(value)->constisnull))
+            continue;
+        if (!numeric_bounds(query, value, &one))
+            return false;
+        const int before = std::max(bounds->digits - bounds->scale, one.digits - one.scale);
+        bounds->exact_scale &= one.exact_scale && (!any || one.scale == bounds->scale);
+        bounds->scale = std::max(bounds->scale, one.scale);
+        bounds->digits = before + bounds->scale;
+        any = true;
+    }
+    return bounds->digits <= max_digits;
+}
+
+static bool is_constant_other_than_zero(const Node *node) {
+    const Const *constant = reinterpret_cast<const Const *>(node);
+    return IsA(node, Const) && !constant->constisnull && constant->consttype == NUMERICOID &&
+           DatumGetBool(DirectFunctionCall2(numeric_ne, constant->constvalue,
+                                            DirectFunctionCall1(int4_numeric, Int32GetDatum(0))));
+}
+
+// round(x, decimals) and trunc(x, decimals)
+static bool rounded_bounds(const Const *decimals, NumericBounds *bounds) {
+    if (!IsA(decimals, Const) || decimals->constisnull || bounds->scale > bounds->digits)
+        return false;
+    const int wanted = DatumGetInt32(decimals->constvalue);
+    if (wanted > max_digits)
+        return false;
+    const int scale = std::max(wanted, 0);
+    *bounds = NumericBounds{bounds->digits - bounds->scale + 1 + scale, scale, true};
+    return bounds->digits <= max_digits;
+}
+
+static bool operation_bounds(const Query *query, Oid funcid, List *args, NumericBounds *bounds) {
     NumericBounds a, b;
     switch (funcid) {
     case F_NUMERIC_INT2:
@@ -44,17 +93,30 @@ static bool operation_bounds(Oid funcid, List *args, NumericBounds *bounds) {
     case F_NUMERIC_UMINUS:
     case F_NUMERIC_UPLUS:
     case F_NUMERIC_ABS:
-        return numeric_bounds(static_cast<Node *>(linitial(args)), bounds);
+    case F_ABS_NUMERIC:
+        return numeric_bounds(query, static_cast<Node *>(linitial(args)), bounds);
+    case F_ROUND_NUMERIC_INT4:
+    case F_TRUNC_NUMERIC_INT4:
+        return numeric_bounds(query, static_cast<Node *>(linitial(args)), bounds) &&
+               rounded_bounds(static_cast<const Const *>(lsecond(args)), bounds);
     case F_NUMERIC_ADD:
     case F_NUMERIC_SUB:
     case F_NUMERIC_MUL:
         break;
+    case F_NUMERIC_DIV:
+        if (!is_constant_other_than_zero(static_cast<const Node *>(lsecond(args))))
+            return false;
+        break;
     default:
         return false;
     }
-    if (!numeric_bounds(static_cast<Node *>(linitial(args)), &a) ||
-        !numeric_bounds(static_cast<Node *>(lsecond(args)), &b))
+    if (!numeric_bounds(query, static_cast<Node *>(linitial(args)), &a) ||
+        !numeric_bounds(query, static_cast<Node *>(lsecond(args)), &b))
         return false;
+    if (funcid == F_NUMERIC_DIV) { // by no less than one in its last place
+        *bounds = NumericBounds{a.digits + b.digits, a.scale, false};
+        return quotient_bounds(bounds);
+    }
     bounds->exact_scale = a.exact_scale && b.exact_scale;
     if (funcid == F_NUMERIC_MUL) {
         bounds->scale = a.scale + b.scale;
@@ -67,7 +129,7 @@ static bool operation_bounds(Oid funcid, List *args, NumericBounds *bounds) {
     return bounds->digits <= max_digits;
 }
 
-static bool aggregate_bounds(const Aggref *aggref, NumericBounds *bounds) {
+static bool aggregate_bounds(const Query *query, const Aggref *aggref, NumericBounds *bounds) {
     if (list_length(aggref->args) != 1)
         return false;
     Node *arg = reinterpret_cast<Node *>(static_cast<TargetEntry *>(linitial(aggref->args))->expr);
@@ -80,48 +142,91 @@ static bool aggregate_bounds(const Aggref *aggref, NumericBounds *bounds) {
         break;
     case F_SUM_NUMERIC:
     case F_AVG_NUMERIC:
-        if (!numeric_bounds(arg, bounds))
+        if (!numeric_bounds(query, arg, bounds))
             return false;
         bounds->digits += digits_of_count;
         break;
     case F_MIN_NUMERIC:
     case F_MAX_NUMERIC:
-        return numeric_bounds(arg, bounds);
+        return numeric_bounds(query, arg, bounds);
     default:
         return false;
     }
-    if (aggref->aggfnoid != F_SUM_NUMERIC && aggref->aggfnoid != F_SUM_INT8) { // a quotient
-        bounds->digits += max_digits / 10;
-        bounds->scale += max_digits / 10;
-        bounds->exact_scale = false;
-    }
+    if (aggref->aggfnoid != F_SUM_NUMERIC && aggref->aggfnoid != F_SUM_INT8)
+        return quotient_bounds(bounds);
     return bounds->digits <= max_digits;
 }
 
-bool numeric_bounds(Node *node, NumericBounds *bounds) {
+static List *case_values(const CaseExpr *expr) {
+    List *values = list_make1(expr->defresult);
+    ListCell *cell;
+    foreach (cell, expr->args)
+        values = lappend(values, lfirst_node(CaseWhen, cell)->result);
+    return values;
+}
+
+// What a column stands for in the query below that computes it (`*query` becomes that one); NULL: a table's own column, or not to be told.
+static Node *computed(const Query **query, const Var *var) {
+    if (var->varlevelsup != 0 || var->varattno <= 0)
+        return nullptr;
+    const RangeTblEntry *rte = rt_fetch(var->varno, (*query)->rtable);
+    if (rte->rtekind == RTE_JOIN && var->varattno <= list_length(rte->joinaliasvars))
+        return static_cast<Node *>(list_nth(rte->joinaliasvars, var->varattno - 1));
+    if (rte->rtekind == RTE_SUBQUERY && rte->subquery->setOperations == nullptr &&
+        var->varattno <= list_length(rte->subquery->targetList)) {
+        *query = rte->subquery;
+        return reinterpret_cast<Node *>(
+            static_cast<const TargetEntry *>(list_nth(rte->subquery->targetList, var->varattno - 1))->expr);
+    }
+    return group_key_of(rte, var->varattno);
+}
+
+static bool column_bounds(const Query *query, const Var *var, NumericBounds *bounds) {
     int precision, scale;
+    if (!numeric_typmod(var->vartypmod, &precision, &scale)) {
+        const Node *below = query != nullptr ? computed(&query, var) : nullptr;
+        Node *value = below != nullptr ? folded(below) : nullptr;
+        return value != nullptr && numeric_bounds(query, value, bounds);
+    }
+    *bounds = NumericBounds{precision > scale ? precision : scale, scale, true};
+    return scale >= 0;
+}
+
+// A parameter that says how long its values are, as one in place of a subquery does.
+static bool parameter_bounds(const Param *param, NumericBounds *bounds) {
+    int precision, scale;
+    if (!numeric_typmod(param->paramtypmod, &precision, &scale) || scale < 0)
+        return false;
+    *bounds = NumericBounds{precision > scale ? precision : scale, scale, false};
+    return true;
+}
+
+bool numeric_bounds(const Query *query, Node *node, NumericBounds *bounds) {
     if (exprType(node) != NUMERICOID)
         return false;
     switch (nodeTag(node)) {
     case T_Const:
         return constant_bounds(reinterpret_cast<const Const *>(node), bounds);
     case T_Var:
-        if (!numeric_typmod(exprTypmod(node), &precision, &scale) || scale < 0)
-            return false;
-        *bounds = NumericBounds{precision > scale ? precision : scale, scale, true};
-        return true;
+        return column_bounds(query, reinterpret_cast<const Var *>(node), bounds);
+    case T_Param:
+        return parameter_bounds(reinterpret_cast<const Param *>(node), bounds);
     case T_RelabelType:
-        return numeric_bounds(reinterpret_cast<Node *>(reinterpret_cast<RelabelType *>(node)->arg), bounds);
+        return numeric_bounds(query, reinterpret_cast<Node *>(reinterpret_cast<RelabelType *>(node)->arg), bounds);
     case T_OpExpr: {
         const OpExpr *expr = reinterpret_cast<const OpExpr *>(node);
-        return operation_bounds(OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno), expr->args,
+        return operation_bounds(query, OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno), expr->args,
                                 bounds);
     }
     case T_FuncExpr:
-        return operation_bounds(reinterpret_cast<const FuncExpr *>(node)->funcid,
+        return operation_bounds(query, reinterpret_cast<const FuncExpr *>(node)->funcid,
                                 reinterpret_cast<const FuncExpr *>(node)->args, bounds);
+    case T_CoalesceExpr:
+        return choice_bounds(query, reinterpret_cast<const CoalesceExpr *>(node)->args, bounds);
+    case T_CaseExpr:
+        return choice_bounds(query, case_values(reinterpret_cast<const CaseExpr *>(node)), bounds);
     case T_Aggref:
-        return aggregate_bounds(reinterpret_cast<const Aggref *>(node), bounds);
+        return aggregate_bounds(query, reinterpret_cast<const Aggref *>(node), bounds);
     default:
         return false;
     }
@@ -129,20 +234,16 @@ bool numeric_bounds(Node *node, NumericBounds *bounds) {
 
 // ---- everything else ----
 
-// A column of a plain table, seen through joins; not one that is computed when it is read.
-static bool is_plain_column(const Query *query, const Var *var) {
-    for (;;) {
-        if (var->varlevelsup != 0 || var->varattno <= 0)
-            return false;
-        const RangeTblEntry *rte = rt_fetch(var->varno, query->rtable);
-        if (rte->rtekind == RTE_RELATION)
-            return get_attgenerated(rte->relid, var->varattno) != generated_when_read;
-        if (rte->rtekind != RTE_JOIN || var->varattno > list_length(rte->joinaliasvars))
-            return false;
-        var = static_cast<const Var *>(list_nth(rte->joinaliasvars, var->varattno - 1));
-        if (var == nullptr || !IsA(var, Var))
-            return false;
-    }
+// A column of a plain table, not one that is computed when it is read; or what is computed below without an error.
+static bool is_error_free_column(const Query *query, const Var *var) {
+    const Query *below = query;
+    Node *value = computed(&below, var);
+    if (value != nullptr)
+        return is_error_free(below, value, true);
+    if (var->varlevelsup != 0 || var->varattno <= 0)
+        return false;
+    const RangeTblEntry *rte = rt_fetch(var->varno, query->rtable);
+    return rte->rtekind == RTE_RELATION && get_attgenerated(rte->relid, var->varattno) != generated_when_read;
 }
 
 // Is a type's order just computed? Texts need to know by which collation; what people define, a row among others, may have
@@ -239,7 +340,7 @@ static bool may_raise(Node *node, void *context) {
     NumericBounds bounds;
     switch (nodeTag(node)) {
     case T_Var:
-        return walk->query != nullptr && !is_plain_column(walk->query, reinterpret_cast<const Var *>(node));
+        return walk->query != nullptr && !is_error_free_column(walk->query, reinterpret_cast<const Var *>(node));
     case T_Aggref:
         if (walk->query == nullptr && combines(reinterpret_cast<const Aggref *>(node)))
             return false;
@@ -252,8 +353,8 @@ static bool may_raise(Node *node, void *context) {
         OpExpr *expr = reinterpret_cast<OpExpr *>(node);
         Oid function = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
         if (!is_comparison(expr->opno, expr->args, expr->inputcollid) &&
-            !(IsA(node, OpExpr) &&
-              (is_error_free_function(function, expr->args, expr->inputcollid) || numeric_bounds(node, &bounds))))
+            !(IsA(node, OpExpr) && (is_error_free_function(function, expr->args, expr->inputcollid) ||
+                                    numeric_bounds(walk->query, node, &bounds))))
             return true;
         break;
     }
@@ -265,7 +366,8 @@ static bool may_raise(Node *node, void *context) {
     }
     case T_FuncExpr: {
         const FuncExpr *expr = reinterpret_cast<const FuncExpr *>(node);
-        if (!is_error_free_function(expr->funcid, expr->args, expr->inputcollid) && !numeric_bounds(node, &bounds))
+        if (!is_error_free_function(expr->funcid, expr->args, expr->inputcollid) &&
+            !numeric_bounds(walk->query, node, &bounds))
             return true;
         break;
     }
@@ -337,7 +439,7 @@ bool is_error_free_aggregate(const Query *query, const Aggref *aggref) {
         return false;
     if (!is_known_aggregate(aggref->aggfnoid) ||
         ((aggref->aggfnoid == F_SUM_NUMERIC || aggref->aggfnoid == F_AVG_NUMERIC) &&
-         !aggregate_bounds(aggref, &bounds)))
+         !aggregate_bounds(query, aggref, &bounds)))
         return false;
     ErrorWalk inside{query, false};
     ListCell *cell;

@@ -14,13 +14,15 @@ struct NumericBounds {
     bool exact_scale; // every value is shown with `scale` digits after the point
 };
 
-bool numeric_bounds(Node *node, NumericBounds *bounds);
+// Of an expression over the query's columns (NULL: over what a plan's nodes deliver).
+bool numeric_bounds(const Query *query, Node *node, NumericBounds *bounds);
 
 // The expression with its constants folded; NULL: that raises an error, which PostgreSQL's planner may never meet, because it does not
 // fold what nobody needs.
 Node *folded(const Node *node);
 
-// Columns of the query's own plain tables, constants, parameters, comparisons, logic, arithmetic of bounded numerics.
+// Columns of the query's own plain tables, or of its subqueries where they are error-free there; constants, parameters, comparisons, logic,
+// arithmetic of bounded numerics. Whether anything else of a subquery may raise an error is not asked (error_free_query.h).
 // Aggregates count if `aggregates` (but never inside one another). False for whatever is not known to be free of errors.
 bool is_error_free(const Query *query, Node *node, bool aggregates = false);
 

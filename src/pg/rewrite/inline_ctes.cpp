@@ -14,6 +14,7 @@
 
 #include "pg/rewrite/decorrelate.h"
 #include "pg/rewrite/error_free_expression.h"
+#include "pg/rewrite/error_free_query.h"
 #include "pg/rewrite/query_levels.h"
 #include "pg/rewrite/set_operations.h"
 
@@ -54,15 +55,6 @@ bool reads_repeatably(const Query *query) {
     rows.sortClause = NIL;
     rows.havingQual = nullptr;
     return reads_plain_tables(&rows) && is_repeatable(query, query->jointree->quals, false);
-}
-
-// Keys of a range table entry of their own are resolved in a copy (compat.h), whose entry is nobody's.
-Query *without_group_entry(const Query *query) {
-    Query *copy = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
-    resolve_group_references(copy);
-    if (has_group_entry(copy))
-        copy->rtable = list_delete_last(copy->rtable);
-    return copy;
 }
 
 bool has_same_groups_each_time(const Query *grouped) {

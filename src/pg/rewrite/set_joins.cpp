@@ -33,6 +33,7 @@
 #include "pg/refusal.h"
 #include "pg/rewrite/decorrelate.h"
 #include "pg/rewrite/error_free_expression.h"
+#include "pg/rewrite/error_free_query.h"
 #include "pg/rewrite/query_levels.h"
 #include "pg/rewrite/set_operations.h"
 
