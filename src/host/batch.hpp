@@ -26,6 +26,18 @@ struct Vec {
     bool null_constant() const { return constant && nulls != nullptr && nulls[0] != 0; }
 };
 
+// Value number `at` of an array of I16, I32 or I64.
+inline int64_t integer_at(Type type, const void *values, size_t at) {
+    switch (type) {
+    case Type::I16:
+        return static_cast<const int16_t *>(values)[at];
+    case Type::I32:
+        return static_cast<const int32_t *>(values)[at];
+    default:
+        return static_cast<const int64_t *>(values)[at];
+    }
+}
+
 struct Batch {
     uint32_t n = 0;
     bool identity = false; // rows are base, base + 1, ...; `rows` is not set

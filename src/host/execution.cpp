@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <numeric>
 
 #include "engine/ir/build_identity.hpp"
 #include "host/distinct_values.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 // Large enough that taking a morsel costs nothing, small enough that threads end together and the pool serves others.
 constexpr uint32_t morsel_rows = piece_rows;
+
+constexpr size_t interval_bytes = 5 * sizeof(int64_t); // of an entry while entries are put in the order of their bounds
 
 struct Morsel {
     const ChunkView *chunk;
@@ -223,6 +226,53 @@ void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chun
             builds_[pipeline].push_back(std::move(part));
 }
 
+// A bound of each entry of the table of a build that a join of `pipeline` asks, NULL as the one that no value reaches.
+void HostExecution::bounds_of_entries(const IntervalBound &of, const Pipeline &pipeline, Index join, int64_t null,
+                                      WorkArray<int64_t> &bounds) {
+    const size_t entries = context_.tables[context_.program.joins[pipeline.joins.first + join].build]->entries();
+    bounds.resize(entries);
+    work_.pieces(entries, piece_rows, [&](size_t begin, size_t end) {
+        Evaluator evaluator(context_, pipeline);
+        Batch batch;
+        uint32_t numbers[batch_rows + batch_slack];
+        batch.identity = true; // of a chunk that nobody asks for
+        batch.entries[join] = numbers;
+        for (size_t at = begin; at < end; at += batch.n) {
+            batch.n = static_cast<uint32_t>(std::min<size_t>(batch_rows, end - at));
+            std::iota(numbers, numbers + batch.n, static_cast<uint32_t>(at));
+            Evaluator::renew(batch);
+            const Vec v = evaluator.evaluate_full(of.bound, batch);
+            for (uint32_t i = 0; i < batch.n; ++i)
+                bounds[at + i] = v.nulls != nullptr && v.nulls[i]
+                                     ? null
+                                     : integer_at(context_.program.exprs[of.bound].type, v.values, i);
+        }
+    });
+}
+
+// Where rows will ask for intervals of their partners. An error in a bound stays to be met by the pair that meets it, and without
+// memory for bounds all pairs of a key are looked at.
+void HostExecution::order_by_intervals(Index build) {
+    Index by = none, at = none;
+    const IntervalCondition asked = interval_condition_of_build(context_.program, build, &by, &at);
+    JoinTable &table = *context_.tables[build];
+    if (!asked.any() || table.unique())
+        return;
+    const Pipeline &pipeline = context_.program.pipelines[by];
+    const size_t room = table.entries() * interval_bytes + table.bytes();
+    try {
+        work_.if_there_is_room(room, [&] {
+            WorkArray<int64_t> low(work_.memory), high(work_.memory);
+            if (asked.low.bound != none)
+                bounds_of_entries(asked.low, pipeline, at, INT64_MAX, low);
+            if (asked.high.bound != none)
+                bounds_of_entries(asked.high, pipeline, at, INT64_MIN, high);
+            table.order_by_intervals(work_, std::move(low), std::move(high));
+        });
+    } catch (const RowError &) {
+    }
+}
+
 void HostExecution::finish_build(Index pipeline) {
     const Program &p = context_.program;
     if (pipeline + 1 >= p.pipelines.size() || context_.tables[pipeline])
@@ -237,8 +287,9 @@ void HostExecution::finish_build(Index pipeline) {
                  : are_rows_kept(p, pipeline) ? JoinTable::Use::Rows
                                               : JoinTable::Use::Partners);
     std::vector<BuildRows>().swap(parts);
+    context_.tables[pipeline] = table;
+    order_by_intervals(pipeline);
     stats_.joins[pipeline] = table->describe();
-    context_.tables[pipeline] = std::move(table);
 }
 
 void HostExecution::use_build(Index pipeline, BuiltTableRef table) {

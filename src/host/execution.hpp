@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/device.hpp"
+#include "engine/ir/interval_condition.hpp"
 #include "host/aggregator.hpp"
 
 namespace gpuscan::host {
@@ -27,6 +28,9 @@ class HostExecution : public Execution {
     ir::Index main_pipeline() const { return static_cast<ir::Index>(context_.program.pipelines.size() - 1); }
     GroupTable aggregate(const std::vector<ChunkView> &chunks, const Grouping &grouping, DistinctValues *distincts);
     void note_partners_of(ir::Index pipeline);
+    void bounds_of_entries(const IntervalBound &of, const ir::Pipeline &pipeline, ir::Index join, int64_t null,
+                           WorkArray<int64_t> &bounds);
+    void order_by_intervals(ir::Index build);
     void check_chunks(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
     template <class MakeSink>
     uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,

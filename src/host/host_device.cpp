@@ -12,7 +12,7 @@
 
 #include "engine/util/huge_pages.hpp"
 #include "engine/util/machine.hpp"
-#include "host/decode.hpp"
+#include "host/decode/decode.hpp"
 #include "host/execution.hpp"
 #include "host/pack.hpp"
 

@@ -212,7 +212,8 @@ uint32_t JoinTable::probe(const Vec *keys, uint32_t n, ProbeScratch &scratch, ui
 }
 
 size_t JoinTable::bytes() const {
-    size_t bytes = bitmap_.bytes() + offsets_.bytes() + slots_.bytes() + entry_words_.bytes() + filter_.bytes();
+    size_t bytes = bitmap_.bytes() + offsets_.bytes() + slots_.bytes() + entry_words_.bytes() + filter_.bytes() +
+                   low_.bytes() + reach_.bytes();
     for (const PayloadColumn &column : payload_)
         bytes += column.values.bytes() + column.nulls.bytes();
     return bytes;
@@ -229,15 +230,15 @@ ColumnStats JoinTable::key_bounds(ir::Index key) const {
 
 std::string JoinTable::describe() const {
     size_t bytes = bitmap_.size() * 4 + offsets_.size() * 4 + slots_.size() * sizeof(Slot) + entry_words_.size() * 8 +
-                   filter_.size() * 4;
+                   filter_.size() * 4 + (low_.size() + reach_.size()) * 8;
     for (const PayloadColumn &column : payload_)
         bytes += column.values.size() + column.nulls.size();
     const char *form = form_ == Form::Bitmap || form_ == Form::Dense ? "dense"
                        : form_ == Form::Empty                        ? "empty"
                                                                      : "hash";
     char text[80];
-    snprintf(text, sizeof(text), "%s %zu entries, %zu kB%s", form, rows_, (bytes + 1023) / 1024,
-             filter_.empty() ? "" : ", semi-join filter");
+    snprintf(text, sizeof(text), "%s %zu entries, %zu kB%s%s", form, rows_, (bytes + 1023) / 1024,
+             filter_.empty() ? "" : ", semi-join filter", has_intervals() ? ", by interval" : "");
     return text;
 }
 

@@ -15,7 +15,8 @@
 // Entries with one key lie side by side, so any number of matches is a range of entries. Payload is columnar, its
 // integers as offsets from their minimum in 1, 2, 4 or 8 bytes. Rows with a NULL key are never collected.
 //
-// The table is made by all threads at once, by pieces of the collected rows (join_build.cpp).
+// The table is made by all threads at once, by pieces of the collected rows (join_build.cpp). Where rows ask for intervals of their
+// partners, a key's entries are put in order (join_intervals.cpp).
 #pragma once
 
 #include <string>
@@ -59,6 +60,13 @@ struct ProbeScratch {
     std::vector<uint64_t> words; // wide keys, column by column
 };
 
+// What rows ask of the intervals of their partners, for each row of a batch.
+struct IntervalProbe {
+    Vec values;
+    Type type = Type::I64; // I16, I32 or I64
+    bool strict = false;   // equal to the bound is outside
+};
+
 class JoinTable : public BuiltTable {
   public:
     // What is asked of the table beside partners of rows.
@@ -71,10 +79,20 @@ class JoinTable : public BuiltTable {
     // Makes the table of the rows of all parts, which is used up.
     void build(const WorkContext &work, std::vector<BuildRows> &parts, Use use);
 
+    // Puts the entries of each key in the order of `low`, or of `high` where there is no `low` (join_intervals.cpp). They have a bound for
+    // each entry, NULL as the one that nothing reaches; one of them may be empty.
+    void order_by_intervals(const WorkContext &work, WorkArray<int64_t> low, WorkArray<int64_t> high);
+    bool has_intervals() const { return !low_.empty() || !reach_.empty(); }
+    // Of the entries that probe() has found those that can hold the rows' values: `low` is not below an entry's, `high` not above. How
+    // many rows are left.
+    uint32_t narrow(const IntervalProbe &low, const IntervalProbe &high, uint32_t matched, uint32_t *positions,
+                    uint32_t *entries, uint32_t *counts) const;
+
     size_t bytes() const override;
     ColumnStats key_bounds(ir::Index key) const override;
     bool unique() const { return unique_; }
     size_t rows() const { return rows_; }
+    size_t entries() const { return entries_; }
     size_t payload_columns() const { return payload_.size(); }
     std::string describe() const;
     const PayloadColumn &payload(ir::Index column) const { return payload_[column]; }
@@ -103,6 +121,7 @@ class JoinTable : public BuiltTable {
     template <class Equal> const Slot *find_words(uint64_t hash, Equal equal) const;
     const Slot *find_row(const Vec *keys, uint32_t row) const;
     bool equal_words(const uint64_t *words, size_t stride, uint32_t row, uint32_t entry) const;
+    template <class Task> void each_run(const WorkContext &work, Task task) const;
     uint32_t probe_filtered(const Vec *keys, uint32_t n, uint32_t *positions, uint32_t *entries,
                             uint32_t *counts) const;
 
@@ -121,6 +140,8 @@ class JoinTable : public BuiltTable {
     size_t filter_key_ = 0;
     int64_t filter_min_ = 0;
     uint64_t filter_domain_ = 0;
+    WorkArray<int64_t> low_;   // of each entry, ascending within a key; empty: not asked
+    WorkArray<int64_t> reach_; // the highest `high` of a key's entries up to this one; empty: not asked
     std::vector<PayloadColumn> payload_;
 };
 

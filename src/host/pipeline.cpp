@@ -43,6 +43,7 @@ PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std
             note_uses(p, p.lists[join.filters.first + i], j, last_use_);
         Step &step = steps_[j];
         step.probes_all = join.kind == JoinKind::Inner;
+        step.interval = interval_condition(p, pipeline_, j);
         for (Index k = 0; k < join.keys.count; ++k)
             step.probes_all = step.probes_all && context.raises[p.lists[join.keys.first + k]] == 0;
         for (auto *buffer : {&step.positions, &step.entries, &step.counts})
@@ -185,6 +186,8 @@ void PipelineRunner::probe(size_t at) {
     uint32_t matched = table.probe(keys, n, scratch_, step.positions.get(), step.entries.get(), step.counts.get());
     if (step.pending)
         matched = drop_others(step, table.unique(), matched);
+    if (table.has_intervals())
+        matched = narrow(step, table, matched);
     if (join.kind == JoinKind::Inner) {
         hand_on_matches(at, table, matched);
         return;
@@ -215,6 +218,17 @@ void PipelineRunner::probe(size_t at) {
         hand_on_without_partner(at);
     else if (!delivers_payload(join.kind))
         hand_on_chosen(at, join.kind == JoinKind::Semi);
+}
+
+// Of the matches, keeps the entries whose intervals can hold the rows' values.
+uint32_t PipelineRunner::narrow(const Step &step, const JoinTable &table, uint32_t matched) {
+    IntervalProbe probes[2];
+    const IntervalBound *const bounds[2] = {&step.interval.low, &step.interval.high};
+    for (size_t i = 0; i < 2; ++i)
+        if (bounds[i]->bound != none)
+            probes[i] = {evaluator_.evaluate_full(bounds[i]->value, step.batch),
+                         context_.program.exprs[bounds[i]->value].type, bounds[i]->strict};
+    return table.narrow(probes[0], probes[1], matched, step.positions.get(), step.entries.get(), step.counts.get());
 }
 
 // Of the matches, drops those of rows that do not take part.

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <functional>
 
+#include "engine/ir/interval_condition.hpp"
 #include "host/evaluator.hpp"
 
 namespace gpuscan::host {
@@ -45,6 +46,7 @@ class PipelineRunner {
         BatchStorage storage;
         // The probe of the join that follows, kept while its matches are handed on.
         std::unique_ptr<uint32_t[]> positions, entries, counts;
+        IntervalCondition interval; // that it asks
         // If that join is not an inner one: which rows have a partner; and pairs that its filters look at.
         std::unique_ptr<uint8_t[]> matched_rows;
         Batch pairs;
@@ -58,6 +60,7 @@ class PipelineRunner {
     bool filter(Step &step);
     bool shrink(Step &step);
     void probe(size_t step);
+    uint32_t narrow(const Step &step, const JoinTable &table, uint32_t matched);
     uint32_t drop_others(Step &step, bool unique, uint32_t matched) const;
     void hand_on_matches(size_t step, const JoinTable &table, uint32_t matched);
     void hand_on_chosen(size_t step, bool matched);

@@ -290,9 +290,19 @@ constexpr char generated_when_read = 'v';
 // 18: the interpretation of operators is no longer B-tree's alone (commit a8025f54485).
 #if PG_VERSION_NUM >= 180000
 inline bool is_ordering_operator(Oid opno) { return get_op_index_interpretation(opno) != NIL; }
+using OrderedBy = CompareType;
 #else
 inline bool is_ordering_operator(Oid opno) { return get_op_btree_interpretation(opno) != NIL; }
+using OrderedBy = int16;
 #endif
+// <, >, <= or >= of a type's order.
+inline bool is_inequality(Oid opno) {
+    Oid family, type;
+    OrderedBy order;
+    const Oid negator = get_negator(opno); // of <= and >= it is > or <
+    return get_ordering_op_properties(opno, &family, &type, &order) ||
+           (OidIsValid(negator) && get_ordering_op_properties(negator, &family, &type, &order));
+}
 
 // 16: as the walkers above.
 using StateWalker = bool (*)(PlanState *, void *);

@@ -19,6 +19,7 @@
 #include "engine/store/dictionary.hpp"
 #include "grouping_cases.hpp"
 #include "host/host_device.hpp"
+#include "interval_cases.hpp"
 #include "join_cases.hpp"
 #include "pack_check.hpp"
 #include "random_cases.hpp"
@@ -248,6 +249,9 @@ TEST_F(CudaDeviceTest, CompilesSpeculatively) {
     run(join_case({probe}, {build}, Type::I64), Speculation::TooWide, "dense", 2, 1);
     std::filesystem::remove_all(directory);
 }
+
+TEST_F(CudaDeviceTest, IntervalJoins) { test::check_interval_joins(device(), 2000, 300); }
+
 TEST_F(CudaDeviceTest, JoinKinds) { test::check_join_kinds(device()); }
 
 TEST_F(CudaDeviceTest, ManyMatchesPerRow) {

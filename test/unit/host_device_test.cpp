@@ -4,6 +4,7 @@
 #include "distinct_cases.hpp"
 #include "grouping_cases.hpp"
 #include "host/host_device.hpp"
+#include "interval_cases.hpp"
 #include "join_cases.hpp"
 #include "random_cases.hpp"
 #include "row_cases.hpp"
@@ -96,6 +97,13 @@ TEST(HostDevice, JoinForms) {
 }
 
 TEST(HostDevice, JoinKinds) { test::check_join_kinds(*make_host_device(2)); }
+
+TEST(HostDevice, IntervalJoins) {
+    auto device = make_host_device(3);
+    test::check_interval_joins(*device, 150000, 200); // several pieces of one key are merged
+    test::check_interval_joins(*device, 1, 3);
+    EXPECT_EQ(0u, device->work_memory()->used());
+}
 
 TEST(HostDevice, ManyMatchesPerRow) { // far more than a batch, for one probe row
     auto device = make_host_device(2);

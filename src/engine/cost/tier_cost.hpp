@@ -116,6 +116,7 @@ struct RelationWork {
 
 constexpr double value_bytes = 4;        // of a column, in frames
 constexpr double table_entry_bytes = 12; // of a join table
+constexpr double bound_bytes = 8;        // ... of an interval
 constexpr double group_state_bytes = 24; // of a key or a state of a group
 // Where nobody knows what is cached: a relation that fits is taken to be queried often enough that one scan pays for a tenth of it. So are
 // expressions of texts.
@@ -154,6 +155,8 @@ class Ledger {
     void build(double rows);                 // of a join table: row_built, memory_random_write(_cached)
     void probe(double rows, double entries); // ... by each row: row_step, memory_random_read(_cached)
     void pairs(double rows, double entries); // ... without an equality: value_step
+    // ... where partners lie between bounds, and so many pairs are found; on a GPU every pair is looked at all the same.
+    void intervals(double rows, double entries, double found);
     void unmatched(double entries);
     void aggregate(double rows, double groups, double delivered, int keys, int states); // (of the groups, so many)
     void aggregate_again(double groups);

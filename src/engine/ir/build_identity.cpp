@@ -4,6 +4,8 @@
 #include <map>
 #include <type_traits>
 
+#include "engine/ir/interval_condition.hpp"
+
 namespace gpuscan {
 
 using namespace ir;
@@ -129,6 +131,13 @@ std::string describe_build(const Program &program, Index index, const BuildParts
     d.list(pipeline.payload);
     d.put(static_cast<uint8_t>(is_set_of_keys(program, index)));
     d.put(static_cast<uint8_t>(are_rows_kept(program, index)));
+    Index by = none, at = none;
+    const IntervalCondition asked = interval_condition_of_build(program, index, &by, &at);
+    for (const IntervalBound &bound : {asked.low, asked.high}) { // by which a key's entries are in order
+        d.put(static_cast<uint8_t>(bound.bound != none));
+        if (bound.bound != none)
+            d.expr(bound.bound);
+    }
     return d.take();
 }
 

@@ -7,12 +7,15 @@
 
 namespace gpuscan {
 
-Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Breakdown *breakdown) {
+Cost probe_cost(double rows, double entries, double found, PartnersBy by, ir::JoinKind kind,
+                tier::Breakdown *breakdown) {
     tier::Ledger ledger = device_ledger(breakdown);
     if (ir::keeps_table(kind))
         ledger.unmatched(entries);
-    if (keyed)
+    if (by == PartnersBy::Key)
         ledger.probe(rows, entries);
+    else if (by == PartnersBy::Interval)
+        ledger.intervals(rows, entries, found);
     else
         ledger.pairs(rows, entries);
     return device_cost(ledger);
@@ -68,7 +71,7 @@ static Cost weigh_candidate(const Candidate *candidate, bool is_there, Candidate
             work->table_rows += entries;
         }
         if (!is_there)
-            cost += probe_cost(rows, entries, join->clauses != NIL, join->kind, work->breakdown);
+            cost += probe_cost(rows, entries, rows * join_ratio(joined), join->by, join->kind, work->breakdown);
         rows *= join_ratio(joined);
     }
     cost += weigh_source(main, is_brought(main, work), is_there, work->breakdown);

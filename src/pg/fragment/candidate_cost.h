@@ -13,8 +13,9 @@ Cost candidate_cost(const Candidate *candidate, const bool *cached, Cost otherwi
 
 // What a table of so many rows costs.
 Cost build_cost(double rows, tier::Breakdown *breakdown = nullptr);
-// What so many rows cost that look for partners in a table; `keyed`: by its keys, else every pair is looked at.
-Cost probe_cost(double rows, double entries, bool keyed, ir::JoinKind kind, tier::Breakdown *breakdown = nullptr);
+// What so many rows cost that look for partners in a table, of which so many are found.
+Cost probe_cost(double rows, double entries, double found, PartnersBy by, ir::JoinKind kind,
+                tier::Breakdown *breakdown = nullptr);
 
 // What it would have to bring into the cache; of MissingColumns *.
 List *candidate_missing_columns(const Candidate *candidate);

@@ -212,19 +212,47 @@ static bool is_key(CandidateTable *table, const JoinPair *pair, const RestrictIn
     return decides_partners(pair, info) && is_equi_join(table, info, pair->outer->relids, pair->inner->relids);
 }
 
-// Without one, every pair of rows is looked at.
-static bool has_key(CandidateTable *table, const JoinPair *pair) {
+static bool is_narrow_integer(const Node *node) {
+    int precision, scale;
+    const SqlKind kind = sql_kind(exprType(node));
+    if (kind == SqlKind::None)
+        return false;
+    const Type type = kind != SqlKind::Numeric                               ? engine_type(kind)
+                      : numeric_typmod(exprTypmod(node), &precision, &scale) ? numeric_type(precision)
+                                                                             : Type::I128;
+    return type == Type::I16 || type == Type::I32 || type == Type::I64;
+}
+
+// Does the clause give a bound of the partners (engine/ir/interval_condition.hpp)?
+static bool is_bound(const JoinPair *pair, const RestrictInfo *info) {
+    const OpExpr *clause = reinterpret_cast<const OpExpr *>(info->clause);
+    const Relids inner = pair->inner->relids, left = info->left_relids, right = info->right_relids;
+    if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 || !decides_partners(pair, info))
+        return false;
+    const bool sides = (!bms_is_empty(left) && bms_is_subset(left, inner) && !bms_overlap(right, inner)) ||
+                       (!bms_is_empty(right) && bms_is_subset(right, inner) && !bms_overlap(left, inner));
+    return sides && is_narrow_integer(static_cast<const Node *>(linitial(clause->args))) &&
+           is_narrow_integer(static_cast<const Node *>(lsecond(clause->args))) && is_inequality(clause->opno);
+}
+
+static PartnersBy partners_by(CandidateTable *table, const JoinPair *pair) {
+    PartnersBy by = PartnersBy::Pair;
     ListCell *cell;
-    foreach (cell, pair->clauses)
-        if (is_key(table, pair, static_cast<const RestrictInfo *>(lfirst(cell))))
-            return true;
-    return false;
+    foreach (cell, pair->clauses) {
+        const RestrictInfo *info = static_cast<const RestrictInfo *>(lfirst(cell));
+        if (is_key(table, pair, info))
+            return PartnersBy::Key;
+        if (is_bound(pair, info))
+            by = PartnersBy::Interval;
+    }
+    return by;
 }
 
 static void write_join(CandidateTable *table, Candidate *candidate) {
     const JoinPair *pair = candidate->pair;
     FragmentJoin *join = static_cast<FragmentJoin *>(palloc0(sizeof(FragmentJoin)));
     engine_kind(pair->type, &join->kind);
+    join->by = partners_by(table, pair);
     List *filters = NIL, *partner_filters = NIL;
     ListCell *cell;
     foreach (cell, pair->clauses) {
@@ -263,11 +291,12 @@ static const Candidate *better_candidate(CandidateTable *table, const JoinPair *
     const Cost before = rows_cost(outer) + rows_cost(inner) + build_cost(inner->rows);
     if (best != nullptr && best->cost <= before)
         return nullptr;
-    Cost cost = before + probe_cost(outer->rows, inner->rows, true, kind);
+    Cost cost = before + probe_cost(outer->rows, inner->rows, 0, PartnersBy::Key, kind);
     if (best != nullptr && best->cost <= cost)
         return nullptr;
-    if (!has_key(table, pair))
-        cost = before + probe_cost(outer->rows, inner->rows, false, kind);
+    const PartnersBy by = partners_by(table, pair);
+    if (by != PartnersBy::Key)
+        cost = before + probe_cost(outer->rows, inner->rows, expected_rows(table->root, pair->joined), by, kind);
     if (best != nullptr && best->cost <= cost)
         return nullptr;
     Candidate *candidate = static_cast<Candidate *>(palloc0(sizeof(Candidate)));

@@ -40,9 +40,17 @@ struct FragmentColumn {
         expr; // of a relation: no attribute (attnum is 0) but an expression over them (translate/expression_column.cpp)
 };
 
+// How a row's partners are found in a table.
+enum class PartnersBy {
+    Pair,     // every pair is looked at
+    Key,      // by equalities
+    Interval, // the row's value lies between bounds of theirs
+};
+
 // How rows meet the table that a source's rows, and what has been joined to them before, make.
 struct FragmentJoin {
     ir::JoinKind kind;
+    PartnersBy by;
     int into;              // the source whose rows probe: 0 (the main one), or a later one, whose table is built then
     List *clauses;         // equalities between expressions of the table's sources and of others
     List *partner_filters; // not Inner: what else must hold of a row of the table for it to be a partner

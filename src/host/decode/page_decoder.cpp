@@ -20,7 +20,7 @@
 // Reads stay in the copies: an offset is used for more than one byte behind it only when it is known to lie in the tuple. The
 // exceptions, whose bytes are ignored where they lie outside, find room behind the last copy: first bytes of some varlenas, each of
 // which leads on by at most 127, and the words of short texts and numerics.
-#include "host/page_decoder.hpp"
+#include "host/decode/page_decoder.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Checking and ordering the columns of a decode job; see decode_plan.hpp.
-#include "host/decode_plan.hpp"
+#include "host/decode/decode_plan.hpp"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "device/heap_page.cuh"
-#include "host/decode_plan.hpp"
-#include "host/text_codes.hpp"
+#include "host/decode/decode_plan.hpp"
+#include "host/decode/text_codes.hpp"
 
 namespace gpuscan {
 

@@ -1,12 +1,12 @@
 // A decode job, split over the threads of a pool: each takes some dozens of pages at a time (page_decoder.hpp).
 //
 // A page that fails leaves NULL in all its rows, so that nobody ever meets a code or a value that is not there.
-#include "host/decode.hpp"
+#include "host/decode/decode.hpp"
 
 #include <algorithm>
 
 #include "engine/device.hpp"
-#include "host/page_decoder.hpp"
+#include "host/decode/page_decoder.hpp"
 
 namespace gpuscan {
 namespace {
