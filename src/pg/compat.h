@@ -269,8 +269,11 @@ inline void copy_permissions(const Query *from, const RangeTblEntry *rte, Query 
         list_make1(copyObject(getRTEPermissionInfo(from->rteperminfos, const_cast<RangeTblEntry *>(rte))));
     copy->perminfoindex = 1;
 }
+// Of a query whose range table is another's now.
+inline void forget_permissions(Query *query) { query->rteperminfos = NIL; }
 #else
 inline void copy_permissions(const Query *, const RangeTblEntry *, Query *, RangeTblEntry *) {}
+inline void forget_permissions(Query *) {}
 #endif
 
 // 16: a Var above an outer join names the joins that may make it NULL (commit 2489d76c491).
@@ -513,10 +516,12 @@ inline Node *group_key_of(const RangeTblEntry *rte, int number) { // of such an 
                ? static_cast<Node *>(list_nth(rte->groupexprs, number - 1))
                : nullptr;
 }
+inline void forget_group_entry(Query *query) { query->hasGroupRTE = false; }
 #else
 inline Node *group_key_of(const RangeTblEntry *, int) { return nullptr; }
 inline void resolve_group_references(Query *) {}
 inline bool has_group_entry(const Query *) { return false; }
+inline void forget_group_entry(Query *) {}
 #endif
 
 // 17: subtransactions within a statement are allowed in parallel mode (commit 0075d78947e). Before, the mode has to be left for as long.

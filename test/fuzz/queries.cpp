@@ -452,8 +452,8 @@ static string select_rows(Scope &scope) {
     return "SELECT " + list + tail;
 }
 
-// Window functions. Rows that tie in the order of a window have the same values in all columns that are shown, so that it does not matter
-// which of them comes first.
+// Window functions, also over groups. Rows that tie in the order of a window have the same values in all columns that are shown, so that it
+// does not matter which of them comes first; groups do not tie.
 static string windows_over(Scope &scope) {
     const string tail = from_where(scope);
     vector<string> columns, numbers;
@@ -477,6 +477,18 @@ static string windows_over(Scope &scope) {
     for (const string &column : columns)
         order += (order.empty() ? "" : ", ") + column + pick({"", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"});
     const string partition = chance(60) ? "PARTITION BY " + pick(columns) : "";
+    string groups;
+    if (chance(40)) {
+        for (const string &column : columns)
+            groups += (groups.empty() ? " GROUP BY " : ", ") + column;
+        if (chance(30))
+            groups += " HAVING count(*) > 1";
+        order = pick(vector<string>{"", "", "count(*) DESC, ", "max(" + columns[0] + "), "}) + order;
+        columns.push_back("count(*)");
+        columns.push_back("min(" + columns[0] + ")");
+        numbers = {"count(*)", numbers.empty() ? "count(*)" : "sum(" + pick(numbers) + ")"};
+        list += ", " + numbers[1] + (chance(30) ? ", avg(" + scope.sources[0].alias + ".k)" : "");
+    }
     for (int i = 1 + roll(4); i > 0; --i) {
         const string &arg = pick(columns), &summed = numbers.empty() ? string("1") : pick(numbers);
         const string bound = pick({"UNBOUNDED PRECEDING", "3 PRECEDING", "CURRENT ROW", "1 FOLLOWING"});
@@ -495,11 +507,11 @@ static string windows_over(Scope &scope) {
                                  : "") +
                      ") AS w" + std::to_string(i);
     }
-    const string query = "SELECT " + list + functions + tail;
+    const string query = "SELECT " + list + functions + tail + groups;
     if (!chance(25))
         return query;
     return "SELECT count(*), sum(r) FROM (SELECT row_number() OVER (PARTITION BY " + columns[0] + " ORDER BY " + list +
-           ") AS r" + tail + ") s WHERE r <= " + number(roll(5));
+           ") AS r" + tail + groups + ") s WHERE r <= " + number(roll(5));
 }
 
 // What may stand above rows that a device delivers. Whatever takes rows as they come is told an order.

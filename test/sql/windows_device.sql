@@ -83,7 +83,35 @@ SELECT check_windows('SELECT id, r FROM (SELECT id, s, %s AS r FROM t) x WHERE %
 SELECT check_windows('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r, row_number() OVER (PARTITION BY g ORDER BY n, id) AS q FROM t) x WHERE r <= 5 AND q < 200', '{""}');
 -- what PostgreSQL computes
 SELECT check_windows('SELECT id, %s FROM t', '{"sum(n) OVER (ORDER BY d RANGE BETWEEN ''3 days'' PRECEDING AND CURRENT ROW)","count(*) OVER (ORDER BY k GROUPS 2 PRECEDING)","sum(n) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE TIES)","sum(n) FILTER (WHERE g) OVER (ORDER BY id)","string_agg(c, '','') OVER (ORDER BY id ROWS 2 PRECEDING)","max(t) OVER (ORDER BY id)","sum(iv) OVER (ORDER BY id)","sum(p) OVER (ORDER BY id)","lag(id, s) OVER (ORDER BY id)","lag(n, 1, 0) OVER (ORDER BY id)","row_number() OVER (ORDER BY iv, id)","rank() OVER (ORDER BY a, id)","stddev(n) OVER (PARTITION BY k)","row_number() OVER (ORDER BY id), max(t) OVER ()","sum(f4) OVER (ORDER BY id)"}'::text[], by_device => false);
-SELECT check_windows('SELECT %s', '{"k, sum(count(*)) OVER (ORDER BY k) FROM t GROUP BY k","DISTINCT k, rank() OVER (ORDER BY k) FROM t GROUP BY k","id, generate_series(1, 2), row_number() OVER (ORDER BY id) FROM t"}'::text[], by_device => false);
+SELECT check_windows('SELECT %s', '{"k, count(*), sum(n), rank() OVER (ORDER BY avg(n)) FROM t GROUP BY k","id, generate_series(1, 2), row_number() OVER (ORDER BY id) FROM t","k, rank() OVER (ORDER BY sum(n)), grouping(k) FROM t GROUP BY ROLLUP (k)","k, rank() OVER (ORDER BY count(*)), (SELECT max(k) FROM dim) FROM t GROUP BY k","k, count(*), rank() OVER (ORDER BY string_agg(c, NULL ORDER BY id)) FROM t GROUP BY k","count(*), row_number() OVER () FROM t","f4, rank() OVER (ORDER BY f4) FROM t GROUP BY f4","k, count(*), rank() OVER (PARTITION BY CASE WHEN k < 30 THEN 1 END ORDER BY sum(n) / nullif(count(k), 0)::int, k) FROM t GROUP BY k"}'::text[], by_device => false);
+-- over groups, which are a subquery's rows: keys and aggregates as arguments, keys, results; HAVING; what stands above
+SELECT check_windows('SELECT k, s, count(*), %s OVER (%s) FROM t WHERE id > 0 GROUP BY k, s', '{row_number(),rank(),cume_dist(),ntile(3),"sum(count(*))",sum(sum(n)),avg(max(b)),lag(sum(n)),"lead(max(d), 2)","first_value(min(ts))",sum(min(s)),max(sum(k)),min(max(n)),count(max(f8)),"sum(sum(f8))",avg(count(n)),"nth_value(bool_and(g), 2)"}', '{"ORDER BY k, s","PARTITION BY k ORDER BY count(*) DESC, s","ORDER BY sum(n) NULLS FIRST, k, s","ORDER BY max(d) DESC, sum(k), k, s ROWS 3 PRECEDING"}');
+SELECT check_windows('SELECT k, s, count(*), %s OVER (%s) FROM t WHERE id > 0 GROUP BY k, s', '{rank(),cume_dist(),count(*),"sum(count(*))",avg(max(b)),max(sum(k)),"min(max(d))"}', '{"",PARTITION BY s,"PARTITION BY count(*)"}');
+SELECT check_windows('SELECT %s, row_number() OVER (ORDER BY count(*), min(id)), lag(%1$s) OVER (ORDER BY max(id)), count(*) OVER (PARTITION BY %1$s) FROM t GROUP BY 1', '{k,s,b,n,w,d,ts,tz,g,t,c,ti,m,k % 7,"extract(month FROM d)","date_trunc(''month'', ts)","CASE WHEN k > 20 THEN s END",k + s}');
+SELECT check_windows('SELECT %s', '{"k, sum(count(*)) OVER (ORDER BY k) FROM t GROUP BY k","DISTINCT k, rank() OVER (ORDER BY k) FROM t GROUP BY k","DISTINCT s, rank() OVER (ORDER BY s) FROM t GROUP BY s, k","k, avg(n), avg(s), avg(k), avg(b), avg(n) FILTER (WHERE g), round(avg(w), 2), rank() OVER (ORDER BY k) FROM t GROUP BY k","k, round(100 * sum(n) / sum(sum(n)) OVER (), 2), sum(n) - lag(sum(n)) OVER (ORDER BY k) FROM t GROUP BY k","k, sum(n) / nullif(count(*), 0), rank() OVER (ORDER BY sum(s) * 2 - count(*), k) FROM t GROUP BY k","k, row_number() OVER (ORDER BY k) FROM t GROUP BY k HAVING count(*) > 33 AND sum(n) > 100","k, count(*) OVER (PARTITION BY k % 3) FROM t GROUP BY k ORDER BY k DESC LIMIT 3","k, count(DISTINCT s), rank() OVER (ORDER BY count(DISTINCT s), k) FROM t GROUP BY k","name, sum(t.n), rank() OVER (ORDER BY sum(t.n), name) FROM t JOIN dim USING (k) GROUP BY name","k, row_number() OVER (ORDER BY k) FROM none JOIN t USING (id) GROUP BY k","k, x, row_number() OVER (ORDER BY k) FROM (SELECT k, sum(s) AS x FROM t GROUP BY k) q","k, sum(x), rank() OVER (ORDER BY sum(x)) FROM (SELECT k, s, count(*) AS x FROM t GROUP BY k, s) q GROUP BY k","k, r FROM (SELECT k, s, row_number() OVER (PARTITION BY k ORDER BY sum(n) DESC, s) AS r FROM t GROUP BY k, s) x WHERE r <= 2","k, r FROM (SELECT k, s, row_number() OVER (PARTITION BY k ORDER BY sum(n) DESC, s) AS r FROM t GROUP BY k, s) x WHERE r <= 2 AND k = 5","a.id, x.r FROM t a LEFT JOIN (SELECT k, rank() OVER (ORDER BY count(*)) AS r FROM t GROUP BY k) x USING (k)","sum(r), max(c) FROM (SELECT rank() OVER (ORDER BY sum(n), k) AS r, count(*) OVER () AS c FROM t GROUP BY k) x","x.k, (SELECT count(*) FROM dim WHERE dim.k < x.r) FROM (SELECT k, rank() OVER (ORDER BY max(id)) AS r FROM t GROUP BY k) x"}');
+WITH c AS (SELECT k, s, sum(n) AS x FROM t GROUP BY k, s) SELECT check_query('WITH c AS (SELECT k, s, sum(n) AS x FROM t GROUP BY k, s) SELECT a.k, a.x, b.r FROM c a JOIN (SELECT k, s, lag(x) OVER (PARTITION BY k ORDER BY s) AS r FROM c) b USING (k, s)', 'any');
+SELECT check_prepared('device', 'SELECT k, rank() OVER (ORDER BY sum(n + $1), k), sum(count(*)) OVER (ORDER BY k ROWS $2 PRECEDING) FROM t GROUP BY k HAVING count(*) > $3', '(int, int, int)', '(1, 2, 3)', '(2, 1, 30)', '(3, 5, 100)');
+SELECT check_matrix('SELECT k, rank() OVER (ORDER BY %s) FROM t GROUP BY k', '{"sum(b) / (k - 5)","1 / sum(s)","sum(1e308::float8 * id)","sum(w * 1e9)","max(1 / (k - 3))"}', '{""}', 'any');
+SELECT s, v, (SELECT string_agg(r::text, ',' ORDER BY r) FROM (SELECT rank() OVER (ORDER BY count(*)) + v AS r FROM t WHERE t.s = x.v GROUP BY k % 5) w) FROM (VALUES (0, 0), (1, 1), (1, 9)) x(s, v);
+SET gpuscan.offload = force;
+EXPLAIN (COSTS OFF) SELECT k, sum(n) / sum(sum(n)) OVER (), rank() OVER (PARTITION BY k % 10 ORDER BY sum(n) DESC) FROM t GROUP BY k;
+RESET gpuscan.offload;
+-- who may not read a table, and what a policy hides
+CREATE ROLE windows_reader;
+GRANT USAGE ON SCHEMA windows_device TO windows_reader;
+GRANT SELECT (k, n) ON t TO windows_reader;
+SET ROLE windows_reader;
+SET gpuscan.offload = force;
+SELECT count(*) FROM (SELECT k, rank() OVER (ORDER BY sum(n)) FROM t GROUP BY k) x;
+SELECT k, rank() OVER (ORDER BY sum(s)) FROM t GROUP BY k;
+RESET ROLE;
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON t TO windows_reader USING (k < 3);
+SET ROLE windows_reader;
+SELECT k, rank() OVER (ORDER BY k) FROM t GROUP BY k ORDER BY k;
+RESET ROLE;
+RESET gpuscan.offload;
+ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 -- errors are PostgreSQL's
 SELECT check_matrix('SELECT id, %s OVER (ORDER BY id %s) FROM t', '{ntile(0),"nth_value(id, 0)",sum(1 / (id - 5)),"sum(1e308::float8)","sum(CASE WHEN id > 0 THEN 9223372036854775807 END)","sum(b * 2)"}', '{"",ROWS 1 PRECEDING}', 'any');
 SELECT check_matrix('SELECT id, sum(k) OVER (ORDER BY id ROWS %s PRECEDING) FROM %s', '{-1,NULL::int,(SELECT -2)}', '{t,"t WHERE id > 100000"}', 'any');
@@ -137,4 +165,7 @@ BEGIN
 END $$;
 SELECT chosen('SELECT id, lag(v) OVER (PARTITION BY k ORDER BY id), sum(v) OVER (PARTITION BY k ORDER BY id), rank() OVER (PARTITION BY k ORDER BY v) FROM many');
 SELECT chosen('SELECT id, lag(x) OVER (ORDER BY id) FROM one');
+SELECT chosen('SELECT v, rank() OVER (ORDER BY sum(id) DESC) FROM many GROUP BY v');
+SELECT chosen('SELECT k % 100, rank() OVER (ORDER BY sum(id) DESC) FROM many GROUP BY 1');
 DROP SCHEMA windows_device CASCADE;
+DROP ROLE windows_reader;

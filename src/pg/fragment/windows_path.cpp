@@ -23,6 +23,7 @@
 #include "pg/fragment/path.h"
 #include "pg/fragment/rows_path.h"
 #include "pg/fragment/sort_keys.h"
+#include "pg/fragment/stage.h"
 #include "pg/fragment/text_work.h"
 #include "pg/guc.h"
 #include "pg/refusal.h"
@@ -106,7 +107,7 @@ static List *computed_below(const PlannerInfo *root) {
 static FragmentSpec *windows_spec(PlannerInfo *root, const Candidate *candidate, const List *windows, List *results,
                                   List *tests, List **children) {
     FragmentSpec *spec = candidate_spec(root, candidate, children);
-    if (!reads_relation(spec))
+    if (!reads_own_rows(spec))
         return nullptr;
     spec->delivers_rows = true;
     OutputWalk walk = {computed_below(root), spec, false};
@@ -142,7 +143,7 @@ static List *used_windows(const PlannerInfo *root) {
 static bool may_have_windows(const PlannerInfo *root, const Candidate *candidate) {
     const Query *query = root->parse;
     return query->commandType == CMD_SELECT && query->hasWindowFuncs && !query->hasTargetSRFs &&
-           (candidate->outer != nullptr || candidate->main->is_relation);
+           (candidate->outer != nullptr || candidate->main->is_relation || stage_typmods(candidate->main->rel) != NIL);
 }
 
 bool can_compute_windows(PlannerInfo *root, const Candidate *candidate) {

@@ -378,15 +378,19 @@ static bool is_end_of_scans(const PlannerInfo *root, const RelOptInfo *rel) {
     return is_topmost(root, rel) || root->join_info_list != NIL;
 }
 
-// Of rows.
+// Of rows. (That a subquery is a stage is known only when its paths are: now.)
 static bool consider_windows(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *output) {
-    if (!level_of(root)->windowed)
+    if (aggregates(root) && input->cheapest_total_path != nullptr)
+        planning->windowed_groups = std::max(planning->windowed_groups, input->cheapest_total_path->rows);
+    const bool of_subquery = !aggregates(root) && bms_membership(input->relids) == BMS_SINGLETON;
+    if ((!level_of(root)->windowed && !of_subquery) || not_worth_a_look(output))
         return false;
     CandidateTable *candidates = candidates_of(root);
     const Candidate *candidate = candidates != nullptr ? candidate_of(root, candidates, input->relids) : nullptr;
-    if (candidate == nullptr ||
+    if (candidate == nullptr || (!level_of(root)->windowed && candidate->main->is_relation) ||
         !add_windows_path(root, candidate, input, output, guc_offload == OFFLOAD_FORCE, !planning->cursor))
         return false;
+    planning->stage_windows += candidate->outer == nullptr && !candidate->main->is_relation ? 1 : 0;
     refusals_forget();
     return true;
 }

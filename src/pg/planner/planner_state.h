@@ -29,16 +29,18 @@ struct PlannerState {
     MemoryContext context;
     // Asked once: the join hook is called thousands of times.
     bool enabled;
-    bool cursor;       // perhaps
-    bool updatable;    // ... and UPDATE ... WHERE CURRENT OF may want to know where a row came from
-    bool backward;     // ... and PostgreSQL's plan would go backwards where a device's does not
-    bool by_cost;      // what PostgreSQL does cheaply is left alone
-    Cost start;        // what is not worth a look, and what the smallest fragment costs before its first row
-    PlannedTime *told; // somebody wants to be told (NULL: nobody)
-    double ns;         // that the statement's plan takes, once it is known
-    int relations;     // of all levels, joins among them
-    LevelState *last;  // that was looked for
-    LevelState first;  // most statements have one only
+    bool cursor;            // perhaps
+    bool updatable;         // ... and UPDATE ... WHERE CURRENT OF may want to know where a row came from
+    bool backward;          // ... and PostgreSQL's plan would go backwards where a device's does not
+    bool by_cost;           // what PostgreSQL does cheaply is left alone
+    Cost start;             // what is not worth a look, and what the smallest fragment costs before its first row
+    PlannedTime *told;      // somebody wants to be told (NULL: nobody)
+    double ns;              // that the statement's plan takes, once it is known
+    int relations;          // of all levels, joins among them
+    double windowed_groups; // that windows of one level look at, at most
+    int stage_windows;      // levels whose windows a device can compute over the groups of a subquery
+    LevelState *last;       // that was looked for
+    LevelState first;       // most statements have one only
 };
 
 // Of the innermost call of the planner; NULL: gpuscan has nothing to do with it.

@@ -1,6 +1,6 @@
 // A statement is planned as it is written, and once more for each rewriting that has something to do: subqueries as joins
 // (decorrelate.cpp), set operations as aggregations (set_operations.cpp) or joins (set_joins.cpp), CTEs as subqueries (inline_ctes.cpp),
-// each on top of those that have paid.
+// windows over groups as windows over a subquery's rows (grouped_windows.cpp), each on top of those that have paid.
 //
 // Which plan wins is a matter of time, not of costs (cost/plan_time.cpp). A second planning costs as much as the first, so a
 // rewriting has to be worth it before it is tried: the cheapest statements are planned once, with a look at their range table.
@@ -31,6 +31,7 @@
 #include "pg/refusal.h"
 #include "pg/refusal_state.h"
 #include "pg/rewrite/decorrelate.h"
+#include "pg/rewrite/grouped_windows.h"
 #include "pg/rewrite/inline_ctes.h"
 #include "pg/rewrite/set_joins.h"
 #include "pg/rewrite/set_operations.h"
@@ -66,7 +67,9 @@ static bool wants_joins(const Query *query) {
 static const Rewriting rewritings[] = {{wants_joins, decorrelate},
                                        {may_have_set_operations, spread_set_operations},
                                        {may_have_set_operations, join_set_operations},
-                                       {may_have_grouped_ctes, inline_grouped_ctes}};
+                                       {may_have_grouped_ctes, inline_grouped_ctes},
+                                       {may_have_grouped_windows, lift_grouped_windows}};
+constexpr unsigned lifts_windows = 1u << 4;
 
 struct PlanAlternative {
     unsigned rewritten; // by which of the rewritings
@@ -75,13 +78,15 @@ struct PlanAlternative {
     int relations; // that were planned, joins among them
     int device_nodes;
     bool backward; // see PlannerState
+    double windowed_groups;
+    int stage_windows;
     RefusalState refusals;
     PlannedTime told; // if somebody wants to know
 };
 
 // The shortest statements' plans take a few dozen microseconds, and each function that is asked is missed by the caches.
 static bool reads_one_table(const Query *query) {
-    return list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL &&
+    return !query->hasWindowFuncs && list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL &&
            static_cast<const RangeTblEntry *>(linitial(query->rtable))->rtekind == RTE_RELATION;
 }
 
@@ -224,6 +229,8 @@ static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, PlanAl
         result->ns = state.ns > 0 ? state.ns : device_ns(result->plan->planTree->total_cost);
     result->relations = state.relations;
     result->backward = state.backward;
+    result->windowed_groups = state.windowed_groups;
+    result->stage_windows = state.stage_windows;
     if (told_to != nullptr)
         result->told = *told_to;
     return planned;
@@ -256,6 +263,8 @@ static bool plan_also(const Query *query, const PlannerCall *call, const PlanAlt
 constexpr double clear_gain = 0.5;
 
 static bool is_better(const PlanAlternative *rewritten, const PlanAlternative *best) {
+    if ((rewritten->rewritten & ~best->rewritten) == lifts_windows && rewritten->stage_windows <= best->stage_windows)
+        return false; // nothing has come of it
     if (rewritten->device_nodes == 0)
         return guc_offload == OFFLOAD_AUTO && rewritten->ns < best->ns * clear_gain;
     return guc_offload == OFFLOAD_FORCE || rewritten->ns < best->ns;
@@ -267,6 +276,12 @@ constexpr double relation_planned_ns = 50e3;
 
 static double planning_ns(const PlanAlternative *plan) { return plan->relations * relation_planned_ns; }
 
+constexpr double few_groups = 2000; // PostgreSQL computes windows over no more in less time than another planning takes
+
+static bool is_worth_trying(unsigned rewriting, const PlanAlternative *best) {
+    return rewriting != lifts_windows || best->windowed_groups > few_groups || guc_offload == OFFLOAD_FORCE;
+}
+
 // The best plan of the query as it was written (`best`) and as these rewritings write it, each of them tried on top of those that
 // have paid. A plan that costs less than a device needs to begin stays, and one that takes no longer than its planning.
 // Returns whether a rewriting has told why there is nothing that it could do.
@@ -275,7 +290,7 @@ static bool improve_plan(const Query *query, const PlannerCall *call, unsigned w
     bool told = false;
     for (unsigned i = 0; i < lengthof(rewritings); ++i) {
         const Plan *plan = best->plan->planTree;
-        if (!(wanted >> i & 1) ||
+        if (!(wanted >> i & 1) || !is_worth_trying(1u << i, best) ||
             (guc_offload == OFFLOAD_AUTO &&
              (plan->total_cost < start || best->ns < std::max(device_ns(start), planning_ns(best)))) ||
             (is_cursor(call->options) && (best->backward || ends_in_scan(plan))))

@@ -1,0 +1,233 @@
+// Window functions over groups, with the groups made in a subquery:
+//
+//   SELECT k, sum(x), rank() OVER (ORDER BY sum(x)) FROM t GROUP BY k HAVING h
+//       -> SELECT k, s, rank() OVER (ORDER BY s) FROM (SELECT k, sum(x) AS s FROM t GROUP BY k HAVING h) groups
+//
+// PostgreSQL plans both in the same way. But a subquery's groups can stay in the device process (fragment/stage.h), where the windows
+// then find them as rows (fragment/windows_path.cpp). An average of integers or numerics, which only PostgreSQL finishes, becomes the
+// quotient of a sum and a count, as numeric.c divides them.
+//
+// Every expression is evaluated for the groups for which it was before, so that errors are the same, too. Privileges belong to range table
+// entries, which move as they are. What stands above the windows (DISTINCT, ORDER BY, LIMIT) stays there.
+#include "pg/pg.h"
+
+#include "pg/rewrite/grouped_windows.h"
+
+#include "pg/refusal.h"
+#include "pg/rewrite/query_levels.h"
+
+namespace gpuscan {
+namespace {
+
+// A level under work.
+struct Groups {
+    const Query *query;
+    List *columns; // of the subquery: group keys in the order of GROUP BY, then aggregates
+    bool possible;
+};
+
+Node *as_var(const Node *expr, int column) {
+    return reinterpret_cast<Node *>(
+        makeVar(1, static_cast<AttrNumber>(column), exprType(expr), exprTypmod(expr), exprCollation(expr), 0));
+}
+
+// The subquery's column, which is added if it is new.
+Node *column_of(Groups *groups, Node *expr) {
+    ListCell *cell;
+    foreach (cell, groups->columns)
+        if (equal(lfirst(cell), expr))
+            return as_var(expr, foreach_current_index(cell) + 1);
+    groups->columns = lappend(groups->columns, expr);
+    return as_var(expr, list_length(groups->columns));
+}
+
+// Another function of the same argument and the same rows, as a numeric.
+Expr *as_numeric(Groups *groups, const Aggref *aggref, Oid function, Oid type) {
+    Aggref *copy = static_cast<Aggref *>(copyObject(const_cast<Aggref *>(aggref)));
+    copy->aggfnoid = function;
+    copy->aggtype = type;
+    Expr *value = reinterpret_cast<Expr *>(column_of(groups, reinterpret_cast<Node *>(copy)));
+    if (type == NUMERICOID)
+        return value;
+    return reinterpret_cast<Expr *>(
+        makeFuncExpr(F_NUMERIC_INT8, NUMERICOID, list_make1(value), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
+}
+
+Node *quotient(Groups *groups, const Aggref *aggref, Oid sum, Oid sum_type) {
+    Expr *total = as_numeric(groups, aggref, sum, sum_type);
+    Expr *count = as_numeric(groups, aggref, F_COUNT_ANY, INT8OID);
+    return reinterpret_cast<Node *>(makeFuncExpr(F_NUMERIC_DIV, NUMERICOID, list_make2(total, count), InvalidOid,
+                                                 InvalidOid, COERCE_EXPLICIT_CALL));
+}
+
+Node *value_of(Groups *groups, Aggref *aggref) {
+    const bool plain = aggref->aggkind == AGGKIND_NORMAL && aggref->aggdistinct == NIL && aggref->aggorder == NIL;
+    switch (plain ? aggref->aggfnoid : InvalidOid) {
+    case F_AVG_INT2:
+        return quotient(groups, aggref, F_SUM_INT2, INT8OID);
+    case F_AVG_INT4:
+        return quotient(groups, aggref, F_SUM_INT4, INT8OID);
+    case F_AVG_INT8:
+        return quotient(groups, aggref, F_SUM_INT8, NUMERICOID);
+    case F_AVG_NUMERIC:
+        return quotient(groups, aggref, F_SUM_NUMERIC, NUMERICOID);
+    default:
+        return column_of(groups, reinterpret_cast<Node *>(aggref));
+    }
+}
+
+Node *over_groups(Node *node, void *context) {
+    Groups *groups = static_cast<Groups *>(context);
+    if (node == nullptr || !groups->possible)
+        return node;
+    for (int key = 0; key < list_length(groups->query->groupClause); ++key)
+        if (equal(list_nth(groups->columns, key), node))
+            return as_var(node, key + 1);
+    if (IsA(node, Aggref) && reinterpret_cast<const Aggref *>(node)->agglevelsup == 0)
+        return value_of(groups, reinterpret_cast<Aggref *>(node));
+    // (A column beside the keys depends on a primary key; a subquery sees this level from below.)
+    if ((IsA(node, Var) && reinterpret_cast<const Var *>(node)->varlevelsup == 0) || IsA(node, SubLink) ||
+        IsA(node, GroupingFunc)) {
+        groups->possible = false;
+        return node;
+    }
+    return mutate_expression(node, over_groups, context);
+}
+
+// Does something above the groups refer to the target, or show it?
+bool is_wanted(const Query *query, const TargetEntry *target) {
+    if (!target->resjunk)
+        return true;
+    List *clauses = list_concat(list_copy(query->sortClause), query->distinctClause);
+    ListCell *cell;
+    foreach (cell, query->windowClause) {
+        const WindowClause *window = lfirst_node(WindowClause, cell);
+        clauses = list_concat(list_concat(clauses, window->partitionClause), window->orderClause);
+    }
+    foreach (cell, clauses)
+        if (lfirst_node(SortGroupClause, cell)->tleSortGroupRef == target->ressortgroupref)
+            return true;
+    return false;
+}
+
+List *wanted_targets(const Query *query) {
+    List *result = NIL;
+    ListCell *cell;
+    foreach (cell, query->targetList)
+        if (is_wanted(query, lfirst_node(TargetEntry, cell))) {
+            TargetEntry *target = lfirst_node(TargetEntry, cell);
+            result = lappend(result, target);
+            target->resno = static_cast<AttrNumber>(list_length(result));
+        }
+    return result;
+}
+
+// As the query's own result might be called.
+char *name_of(const Query *query, const Node *expr, int number) {
+    const char *name = nullptr;
+    if (const Var *var = reinterpret_cast<const Var *>(expr); IsA(expr, Var) && var->varlevelsup == 0)
+        name = get_rte_attribute_name(rt_fetch(var->varno, query->rtable), var->varattno);
+    else if (IsA(expr, Aggref))
+        name = get_func_name(reinterpret_cast<const Aggref *>(expr)->aggfnoid);
+    return name != nullptr ? pstrdup(name) : psprintf("column%d", number);
+}
+
+// Of the query as it was; its range table, conditions and groups are the subquery's.
+Query *make_subquery(const Groups *groups) {
+    const Query *query = groups->query;
+    Query *below = makeNode(Query);
+    *below = *query;
+    below->hasWindowFuncs = below->hasDistinctOn = false;
+    below->windowClause = below->distinctClause = below->sortClause = NIL;
+    below->limitCount = below->limitOffset = nullptr;
+    below->targetList = below->groupClause = NIL;
+    ListCell *cell;
+    foreach (cell, groups->columns) {
+        const int number = foreach_current_index(cell) + 1;
+        TargetEntry *target =
+            makeTargetEntry(static_cast<Expr *>(copyObject(lfirst(cell))), static_cast<AttrNumber>(number),
+                            name_of(query, static_cast<const Node *>(lfirst(cell)), number), false);
+        if (number <= list_length(query->groupClause)) {
+            SortGroupClause *clause = static_cast<SortGroupClause *>(
+                copyObject(list_nth_node(SortGroupClause, query->groupClause, number - 1)));
+            target->ressortgroupref = clause->tleSortGroupRef = static_cast<Index>(number);
+            below->groupClause = lappend(below->groupClause, clause);
+        }
+        below->targetList = lappend(below->targetList, target);
+    }
+    IncrementVarSublevelsUp(reinterpret_cast<Node *>(below), 1, 1);
+    return below;
+}
+
+RangeTblEntry *entry_of(Query *subquery) {
+    RangeTblEntry *entry = makeNode(RangeTblEntry);
+    List *names = NIL;
+    ListCell *cell;
+    foreach (cell, subquery->targetList)
+        names = lappend(names, makeString(lfirst_node(TargetEntry, cell)->resname));
+    entry->rtekind = RTE_SUBQUERY;
+    entry->subquery = subquery;
+    entry->alias = makeAlias("groups", NIL);
+    entry->eref = makeAlias("groups", names);
+    entry->inFromCl = true;
+    return entry;
+}
+
+bool is_grouped_with_windows(const Query *query) {
+    return query->commandType == CMD_SELECT && query->hasWindowFuncs && query->groupClause != NIL &&
+           query->groupingSets == NIL && query->setOperations == nullptr && !query->hasTargetSRFs &&
+           query->rowMarks == NIL && !query->hasModifyingCTE;
+}
+
+bool lift_level(Query *query) {
+    if (!is_grouped_with_windows(query))
+        return false;
+    resolve_group_references(query);
+    Groups groups{query, NIL, true};
+    ListCell *cell;
+    foreach (cell, query->groupClause)
+        groups.columns =
+            lappend(groups.columns, get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), query->targetList));
+    if (contain_volatile_functions(reinterpret_cast<Node *>(groups.columns)))
+        return refuse("windows over groups by volatile functions");
+    Node *targets = over_groups(reinterpret_cast<Node *>(query->targetList), &groups);
+    Node *windows = over_groups(reinterpret_cast<Node *>(query->windowClause), &groups);
+    if (!groups.possible || list_length(groups.columns) > MaxTupleAttributeNumber)
+        return refuse("windows over groups beside subqueries, GROUPING() or columns that depend on a primary key");
+
+    Query *below = make_subquery(&groups);
+    RangeTblRef *reference = makeNode(RangeTblRef);
+    reference->rtindex = 1;
+    query->targetList = reinterpret_cast<List *>(targets);
+    query->windowClause = reinterpret_cast<List *>(windows);
+    query->targetList = wanted_targets(query);
+    query->rtable = list_make1(entry_of(below));
+    query->jointree = makeFromExpr(list_make1(reference), nullptr);
+    query->cteList = query->groupClause = NIL;
+    query->havingQual = nullptr;
+    query->hasAggs = query->hasSubLinks = query->hasRecursive = query->groupDistinct = false;
+    forget_permissions(query);
+    forget_group_entry(query);
+    return true;
+}
+
+} // namespace
+
+bool may_have_grouped_windows(const Query *query) {
+    if (is_grouped_with_windows(query))
+        return true;
+    ListCell *cell;
+    foreach (cell, query->cteList)
+        if (const Node *of = lfirst_node(CommonTableExpr, cell)->ctequery;
+            IsA(of, Query) && may_have_grouped_windows(reinterpret_cast<const Query *>(of)))
+            return true;
+    foreach (cell, query->rtable)
+        if (const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+            rte->rtekind == RTE_SUBQUERY && may_have_grouped_windows(rte->subquery))
+            return true;
+    return false;
+}
+
+bool lift_grouped_windows(Query *query) { return rewrite_levels(query, lift_level); }
+
+} // namespace gpuscan
