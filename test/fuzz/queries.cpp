@@ -499,8 +499,18 @@ static string windows_over(Scope &scope) {
         string call;
         for (const char c : function)
             call += c == '%' ? arg : c == '#' ? summed : string(1, c);
+        if (chance(20)) {
+            functions += ", " + pick({"count(*)", "sum", "min", "avg"});
+            functions += (functions.back() == ')' ? "" : "(" + summed + ")") +
+                         (chance(40) ? " FILTER (WHERE " + columns[0] + " IS NOT NULL)" : "") + " OVER (" + partition +
+                         " ORDER BY " + summed + pick({"", " DESC", " NULLS FIRST"}) + " RANGE BETWEEN " +
+                         pick({"2 PRECEDING AND 1 FOLLOWING", "UNBOUNDED PRECEDING AND 3 PRECEDING",
+                               "CURRENT ROW AND 10 FOLLOWING"}) +
+                         ") AS w" + std::to_string(i);
+            continue;
+        }
         functions += ", " + call + " OVER (" + partition + " ORDER BY " + order +
-                     (chance(50) ? " ROWS BETWEEN " + bound + " AND " +
+                     (chance(50) ? pick({" ROWS BETWEEN ", " GROUPS BETWEEN "}) + bound + " AND " +
                                        pick(bound == "1 FOLLOWING"
                                                 ? vector<string>{"2 FOLLOWING", "UNBOUNDED FOLLOWING"}
                                                 : vector<string>{"CURRENT ROW", "2 FOLLOWING", "UNBOUNDED FOLLOWING"})

@@ -236,19 +236,40 @@ class Reference {
 
     int64_t constant(Index index) const { return static_cast<int64_t>(p_.constants[index].low); }
 
+    // How far row i is behind row `at`, in what the frame's offsets count; `none`: both have no value, which is neither near nor far.
+    int128 distance_of(const Window &w, const std::vector<const Row *> &rows, size_t at, size_t i, bool *none) const {
+        const int128 behind = static_cast<int128>(i) - static_cast<int128>(at);
+        *none = false;
+        if (w.unit == FrameUnit::Rows)
+            return behind;
+        int128 groups = 0;
+        for (size_t k = std::min(at, i) + 1; k <= std::max(at, i); ++k)
+            groups += compare(*rows[k - 1], *rows[k], w.keys) != 0;
+        if (w.unit == FrameUnit::Groups)
+            return behind < 0 ? -groups : groups;
+        const OrderKey &key = p_.orders[w.keys.first + w.partition];
+        const Cell &own = (*rows[at])[key.expr], &other = (*rows[i])[key.expr];
+        *none = own.null && other.null;
+        if (own.null || other.null)
+            return behind < 0 ? -(static_cast<int128>(1) << 120) : static_cast<int128>(1) << 120;
+        return key.descending ? own.i - other.i : other.i - own.i;
+    }
+
     bool in_frame(const Window &w, const std::vector<const Row *> &rows, size_t at, size_t i) const {
         const bool tie = compare(*rows[at], *rows[i], w.keys) == 0;
-        const int128 distance = static_cast<int128>(i) - static_cast<int128>(at);
+        const int128 behind = static_cast<int128>(i) - static_cast<int128>(at);
+        bool none;
+        const int128 distance = distance_of(w, rows, at, i, &none);
         const auto after_start = [&] {
             switch (w.start) {
             case FrameBound::UnboundedPreceding:
                 return true;
             case FrameBound::Preceding:
-                return distance >= -static_cast<int128>(constant(w.start_offset));
+                return none || distance >= -static_cast<int128>(constant(w.start_offset));
             case FrameBound::Following:
-                return distance >= static_cast<int128>(constant(w.start_offset));
+                return none || distance >= static_cast<int128>(constant(w.start_offset));
             default:
-                return distance >= 0 || (w.peers && tie);
+                return behind >= 0 || (w.peers && tie);
             }
         };
         const auto before_end = [&] {
@@ -256,11 +277,11 @@ class Reference {
             case FrameBound::UnboundedFollowing:
                 return true;
             case FrameBound::Preceding:
-                return distance <= -static_cast<int128>(constant(w.end_offset));
+                return none || distance <= -static_cast<int128>(constant(w.end_offset));
             case FrameBound::Following:
-                return distance <= static_cast<int128>(constant(w.end_offset));
+                return none || distance <= static_cast<int128>(constant(w.end_offset));
             default:
-                return distance <= 0 || (w.peers && tie);
+                return behind <= 0 || (w.peers && tie);
             }
         };
         return after_start() && before_end();
@@ -475,6 +496,22 @@ TEST(Windows, FramesOfRowsThatTie) {
                 add_functions(tried, false);
                 check(tried, 1000);
             }
+}
+
+TEST(Windows, OffsetsOfGroupsAndValues) {
+    uint64_t seed = 1000;
+    for (const FrameBound start : starts)
+        for (const FrameBound end : ends)
+            for (const int64_t offset : {0, 1, 400})
+                for (const Index order : {Order, Small, Wide}) {
+                    Case tried(200, ++seed);
+                    Window window = rows_frame(tried, start, offset, end, tried.random() % 2 ? 2 : offset);
+                    window.peers = 1;
+                    window.unit = order == Order ? FrameUnit::Groups : FrameUnit::Integers;
+                    tried.window({Part}, {order}, window);
+                    add_functions(tried, false);
+                    check(tried, 77);
+                }
 }
 
 TEST(Windows, SeveralWindowsOneAfterTheOther) {

@@ -294,14 +294,18 @@ struct OrderKey {
 // Where a frame begins or ends. CurrentRow: the row, or with `peers` the first or last of those that tie with it.
 enum class FrameBound : uint8_t { UnboundedPreceding, Preceding, CurrentRow, Following, UnboundedFollowing };
 
+// What the offsets of a frame count: rows, groups of rows that tie, or the distance of the only order key's value. `Moments` are
+// dates (I32) and timestamps (I64), whose ends are infinities.
+enum class FrameUnit : uint8_t { Rows, Groups, Integers, Floats, Moments };
+
 // A window of rows that are delivered: its partitions, their order, and of each row the frame.
 struct Window {
     Range keys;          // into orders: what partitions differ in, then their order
     Index partition = 0; // so many of the keys are the former
     FrameBound start = FrameBound::UnboundedPreceding, end = FrameBound::CurrentRow;
-    uint8_t peers = 1; // CurrentRow is of peers (RANGE, GROUPS); bounds with an offset have none
-    uint8_t unused = 0;
-    Index start_offset = none; // Preceding, Following: constant, I64, of rows; NULL and less than 0 are an error
+    uint8_t peers = 1; // CurrentRow is of peers (RANGE, GROUPS); not where offsets count rows
+    FrameUnit unit = FrameUnit::Rows;
+    Index start_offset = none; // Preceding, Following: constant, I64, of Floats F64; NULL and less than 0 are an error
     Index end_offset = none;
 };
 

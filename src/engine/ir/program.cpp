@@ -353,12 +353,27 @@ class Checker {
         }
     }
 
-    void check_offset(FrameBound bound, Index constant, uint8_t peers) {
+    void check_offset(const Window &window, FrameBound bound, Index constant) {
         require(bound <= FrameBound::UnboundedFollowing, "bound of a frame");
         const bool has_one = bound == FrameBound::Preceding || bound == FrameBound::Following;
-        require(has_one ? constant < p.constants.size() && p.constants[constant].type == Type::I64 && peers == 0
+        const Type type = window.unit == FrameUnit::Floats ? Type::F64 : Type::I64;
+        require(has_one ? constant < p.constants.size() && p.constants[constant].type == type &&
+                              (window.peers == 0) == (window.unit == FrameUnit::Rows)
                         : constant == none,
                 "offset of a frame");
+    }
+
+    // By which the values of the only order key differ.
+    void check_unit(const Window &window) {
+        require(window.unit <= FrameUnit::Moments, "unit of a frame");
+        if (window.unit <= FrameUnit::Groups)
+            return;
+        require(window.keys.count == window.partition + 1, "order of a frame by values");
+        const Type type = p.exprs[p.orders[window.keys.first + window.partition].expr].type;
+        require(window.unit == FrameUnit::Integers ? is_integer(type)
+                : window.unit == FrameUnit::Floats ? is_float(type)
+                                                   : type == Type::I32 || type == Type::I64,
+                "values of a frame");
     }
 
     void check_window(const Pipeline &pipeline, const Window &window) {
@@ -371,8 +386,9 @@ class Checker {
         }
         require(window.start != FrameBound::UnboundedFollowing && window.end != FrameBound::UnboundedPreceding,
                 "bound of a frame");
-        check_offset(window.start, window.start_offset, window.peers);
-        check_offset(window.end, window.end_offset, window.peers);
+        check_unit(window);
+        check_offset(window, window.start, window.start_offset);
+        check_offset(window, window.end, window.end_offset);
     }
 
     void check_window_function(const Pipeline &pipeline, const WindowFunction &function) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "engine/result/row_sort.hpp"
 #include "engine/util/cancel_point.hpp"
@@ -103,6 +104,7 @@ struct FrameRule {
     FrameBound start, end;
     bool peers;
     uint64_t start_offset, end_offset;
+    const uint64_t *firsts = nullptr, *ends = nullptr; // by row, where offsets do not count rows
 };
 
 // A row: its partition, and the rows that tie with it.
@@ -115,13 +117,17 @@ size_t ahead(size_t row, size_t end, uint64_t offset) { return offset > end - ro
 
 Frame frame_of(const FrameRule &rule, const Place &at) {
     Frame frame = {at.begin, at.end};
-    if (rule.start == FrameBound::Preceding)
+    if (rule.firsts != nullptr)
+        frame.first = rule.firsts[at.row];
+    else if (rule.start == FrameBound::Preceding)
         frame.first = back(at.row, at.begin, rule.start_offset);
     else if (rule.start == FrameBound::CurrentRow)
         frame.first = rule.peers ? at.first_peer : at.row;
     else if (rule.start == FrameBound::Following)
         frame.first = ahead(at.row, at.end, rule.start_offset);
-    if (rule.end == FrameBound::Preceding)
+    if (rule.ends != nullptr)
+        frame.end = rule.ends[at.row];
+    else if (rule.end == FrameBound::Preceding)
         frame.end = rule.end_offset > at.row - at.begin ? at.begin : at.row - rule.end_offset + 1;
     else if (rule.end == FrameBound::CurrentRow)
         frame.end = rule.peers ? at.end_of_peers : at.row + 1;
@@ -136,6 +142,7 @@ struct Slice {
     const WorkArray<uint64_t> &starts; // of all partitions, and the number of rows behind them
     size_t first, last;                // partitions
     const std::atomic<uint32_t> *cancel;
+    size_t from, to; // rows: the first and the last partition may be cut
 
     // visit(begin, end)
     template <class Visit> void each_partition(const Visit &visit) const {
@@ -143,6 +150,17 @@ struct Slice {
         for (size_t p = first; p < last; ++p) {
             visit(starts[p], starts[p + 1]);
             point.worked((starts[p + 1] - starts[p]) * 16);
+        }
+    }
+
+    // visit(begin, end, from, to): a partition, and the rows of it that are the thread's. Where each row is for itself, even one partition keeps
+    // all threads busy.
+    template <class Visit> void each_piece(const Visit &visit) const {
+        CancelPoint point(cancel);
+        for (size_t p = first; p < last; ++p) {
+            const size_t begin = starts[p], end = starts[p + 1];
+            visit(begin, end, std::max(begin, from), std::min(end, to));
+            point.worked((end - begin) * 16);
         }
     }
 
@@ -168,11 +186,107 @@ struct Slice {
     }
 };
 
+// ---- bounds that lie so many groups or values away ----
+
+// Rows of the partition's group `ahead` groups behind the row's (with a negative number before it) and further: of which the first one is looked for.
+void bound_by_groups(const Slice &slice, bool start, bool preceding, uint64_t offset, const WorkMemoryRef &memory,
+                     uint64_t *bounds) {
+    WorkArray<uint64_t> groups(memory); // their first rows, then the partition's end
+    slice.each_partition([&](size_t begin, size_t end) {
+        groups.resize(0);
+        for (size_t i = begin; i < end; ++i)
+            if (i == begin || slice.edges[i] != no_edge)
+                groups.push_back(i);
+        const size_t count = groups.size();
+        groups.push_back(end);
+        size_t own = 0;
+        for (size_t i = begin; i < end; ++i) {
+            own += i == groups[own + 1];
+            const uint64_t other = preceding ? (offset > own ? count : own - offset) : ahead(own, count, offset);
+            if (preceding && offset > own)
+                bounds[i] = begin;
+            else
+                bounds[i] = start ? groups[other] : groups[std::min<size_t>(other + 1, count)];
+        }
+    });
+}
+
+// What in_range() of the key's type says in PostgreSQL: is the value at least (`less`: at most) what lies the offset behind (`back`: before) the
+// base? Neither is NULL.
+struct IntegerRange {
+    int64_t offset;
+    template <class T> bool holds(T value, T base, bool back, bool less) const {
+        const int128 end = back ? static_cast<int128>(base) - offset : static_cast<int128>(base) + offset;
+        return less ? value <= end : value >= end;
+    }
+};
+
+struct FloatRange {
+    double offset;
+    template <class T> bool holds(T value, T base, bool back, bool less) const {
+        if (std::isnan(value))
+            return std::isnan(base) || !less;
+        if (std::isnan(base))
+            return less;
+        if (std::isinf(offset) && std::isinf(base) && (back ? base > 0 : base < 0))
+            return true;
+        const double end = back ? static_cast<double>(base) - offset : static_cast<double>(base) + offset;
+        return less ? static_cast<double>(value) <= end : static_cast<double>(value) >= end;
+    }
+};
+
+// Days or microseconds since 2000 of which PostgreSQL makes timestamps.
+template <class T> constexpr int64_t first_moment = sizeof(T) == 4 ? -2451545 : -211813488000000000;
+template <class T> constexpr int64_t end_of_moments = sizeof(T) == 4 ? 106751983 : 9223371331200000000;
+
+struct MomentRange {
+    int64_t offset;
+    template <class T> static bool is_finite(T value) {
+        return value != std::numeric_limits<T>::min() && value != std::numeric_limits<T>::max();
+    }
+    template <class T> static int128 checked(int128 value) {
+        if (value < first_moment<T> || value >= end_of_moments<T>)
+            throw DeviceError("a bound of a frame is out of range");
+        return value;
+    }
+    template <class T> bool holds(T value, T base, bool back, bool less) const {
+        int128 end = base;
+        if (is_finite(base))
+            end = checked<T>(checked<T>(base) + (back ? -static_cast<int128>(offset) : offset));
+        if (is_finite(value))
+            checked<T>(value);
+        return less ? value <= end : value >= end;
+    }
+};
+
+// As PostgreSQL moves a frame's first row, or the one behind its last: on from where it was for the row before.
+template <class T, class Distance>
+void bound_by_values(const Slice &slice, const Column &key, const ir::OrderKey &order, bool start, bool preceding,
+                     const Distance &distance, uint64_t *bounds) {
+    const bool descending = order.descending != 0, nulls_first = order.nulls_first != 0;
+    const bool back = preceding != descending, less = start == descending;
+    const auto is_passed = [&](size_t other, size_t row) {
+        const bool other_null = key.null(other), null = key.null(row);
+        if (other_null || null)
+            return start ? (nulls_first ? other_null && !null : !other_null && null)
+                         : (nulls_first ? other_null || !null : !other_null || null);
+        return distance.holds(key.at<T>(other), key.at<T>(row), back, less) != start;
+    };
+    slice.each_partition([&](size_t begin, size_t end) {
+        size_t bound = begin;
+        for (size_t i = begin; i < end; ++i) {
+            while (bound < end && is_passed(bound, i))
+                ++bound;
+            bounds[i] = bound;
+        }
+    });
+}
+
 // ---- functions of the partition ----
 
 void number_rows(const Slice &slice, const Result &to) {
-    slice.each_partition([&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i)
+    slice.each_piece([&](size_t begin, size_t, size_t from, size_t last) {
+        for (size_t i = from; i < last; ++i)
             to.put<int64_t>(i, static_cast<int64_t>(i - begin + 1));
     });
 }
@@ -201,10 +315,10 @@ void rank_rows(const Slice &slice, WindowKind kind, const Result &to) {
 
 // The first rows % buckets of them have a row more than the others.
 void divide_rows(const Slice &slice, int64_t buckets, const Result &to) {
-    slice.each_partition([&](size_t begin, size_t end) {
+    slice.each_piece([&](size_t begin, size_t end, size_t from, size_t last) {
         const uint64_t rows = end - begin, n = static_cast<uint64_t>(buckets);
         const uint64_t size = rows / n, larger = rows % n;
-        for (uint64_t i = 0; i < rows; ++i) {
+        for (uint64_t i = from - begin; i < last - begin; ++i) {
             const uint64_t bucket =
                 i < larger * (size + 1) ? i / (size + 1) : larger + (i - larger * (size + 1)) / size;
             to.put<int32_t>(begin + i, static_cast<int32_t>(bucket + 1));
@@ -222,8 +336,8 @@ void shift(const Slice &slice, const Column &arg, const Column &other, int64_t b
             to.put<T>(i, from.at<T>(row));
     };
     const uint64_t distance = back_by < 0 ? -static_cast<uint64_t>(back_by) : static_cast<uint64_t>(back_by);
-    slice.each_partition([&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i) {
+    slice.each_piece([&](size_t begin, size_t end, size_t from, size_t last) {
+        for (size_t i = from; i < last; ++i) {
             const bool there = back_by >= 0 ? distance <= i - begin : distance < end - i;
             if (there)
                 put(i, arg, back_by >= 0 ? i - distance : i + distance);
@@ -511,7 +625,8 @@ bool holds(ir::Op op, int64_t a, int64_t b) {
 class Windows {
   public:
     Windows(const Program &program, RowTable rows, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
-        : p_(program), rows_(std::move(rows)), memory_(memory), cancel_(cancel), edges_(memory), starts_(memory) {
+        : p_(program), rows_(std::move(rows)), memory_(memory), cancel_(cancel), edges_(memory), starts_(memory),
+          firsts_(memory), ends_(memory) {
         const ir::Range payload = p_.main().payload;
         for (ir::Index c = 0; c < payload.count; ++c)
             types_.push_back(p_.exprs[p_.lists[payload.first + c]].type);
@@ -598,6 +713,7 @@ class Windows {
         if (rows_.nrows == 0 || !has_functions(number))
             return;
         find_edges(window);
+        find_bounds(number, window);
         const ir::Range functions = p_.main().window_functions;
         for (ir::Index f = 0; f < functions.count; ++f) {
             const ir::WindowFunction &function = p_.window_functions[functions.first + f];
@@ -605,6 +721,51 @@ class Windows {
                 place_of_function_[f] = add(function);
         }
         flat_.clear();
+        firsts_.resize(0);
+        ends_.resize(0);
+    }
+
+    static bool has_offset(FrameBound bound) {
+        return bound == FrameBound::Preceding || bound == FrameBound::Following;
+    }
+
+    // Of offsets that do not count rows.
+    void find_bounds(ir::Index number, const ir::Window &window) {
+        if (window.unit == ir::FrameUnit::Rows)
+            return;
+        if (has_offset(window.start))
+            rules_[number].firsts = find_bound(window, true, firsts_);
+        if (has_offset(window.end))
+            rules_[number].ends = find_bound(window, false, ends_);
+    }
+
+    const uint64_t *find_bound(const ir::Window &window, bool start, WorkArray<uint64_t> &bounds) {
+        bounds.resize(rows_.nrows);
+        const bool preceding = (start ? window.start : window.end) == FrameBound::Preceding;
+        const ir::Index constant = start ? window.start_offset : window.end_offset;
+        if (window.unit == ir::FrameUnit::Groups) {
+            each_slice([&](const Slice &slice) {
+                bound_by_groups(slice, start, preceding, offset_of(constant), memory_, bounds.data());
+            });
+            return bounds.data();
+        }
+        const ir::OrderKey &order = p_.orders[window.keys.first + window.partition];
+        const Column key = flat(sort_column(order).column);
+        each_slice([&](const Slice &slice) {
+            with_type(key.type, [&](auto value) {
+                using T = decltype(value);
+                const auto find = [&](const auto &distance) {
+                    bound_by_values<T>(slice, key, order, start, preceding, distance, bounds.data());
+                };
+                if constexpr (std::is_floating_point_v<T>)
+                    find(FloatRange{float_offset_of(constant)});
+                else if (window.unit == ir::FrameUnit::Integers)
+                    find(IntegerRange{static_cast<int64_t>(offset_of(constant))});
+                else if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>)
+                    find(MomentRange{static_cast<int64_t>(offset_of(constant))});
+            });
+        });
+        return bounds.data();
     }
 
     SortColumn sort_column(const ir::OrderKey &key) const {
@@ -697,20 +858,45 @@ class Windows {
         return static_cast<uint64_t>(offset);
     }
 
+    double float_offset_of(ir::Index constant) const {
+        double offset = 0;
+        if (constant != ir::none)
+            memcpy(&offset, &p_.constants[constant].low, sizeof offset);
+        if (constant != ir::none && (p_.constants[constant].null != 0 || !(offset >= 0)))
+            throw DeviceError("an offset of a frame is NULL or negative");
+        return offset;
+    }
+
     FrameRule rule_of(const ir::Window &window) const {
+        if (window.unit == ir::FrameUnit::Floats) {
+            float_offset_of(window.start_offset);
+            float_offset_of(window.end_offset);
+            return {window.start, window.end, true, 0, 0};
+        }
         return {window.start, window.end, window.peers != 0, offset_of(window.start_offset),
                 offset_of(window.end_offset)};
     }
 
-    // Where no thread has less than a partition.
-    template <class Work> void each_slice(const Work &work) const {
+    // Of whole partitions, or of rows wherever these stand (each_piece).
+    template <class Work> void each_slice(const Work &work, bool cut = false) const {
         const unsigned threads = threads_worth(rows_.nrows);
+        if (cut) {
+            const auto holder_of = [&](uint64_t row) {
+                return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin()) - 1;
+            };
+            in_slices(threads, rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
+                if (first < last)
+                    work(
+                        Slice{edges_.data(), starts_, holder_of(first), holder_of(last - 1) + 1, cancel_, first, last});
+            });
+            return;
+        }
         const auto partition_of = [&](uint64_t row) {
             return static_cast<size_t>(std::lower_bound(starts_.begin(), starts_.end() - 1, row) - starts_.begin());
         };
         in_slices(threads, rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
             const size_t end = last == rows_.nrows ? starts_.size() - 1 : partition_of(last);
-            work(Slice{edges_.data(), starts_, partition_of(first), end, cancel_});
+            work(Slice{edges_.data(), starts_, partition_of(first), end, cancel_, 0, rows_.nrows});
         });
     }
 
@@ -748,7 +934,9 @@ class Windows {
         const FrameRule &rule = rules_[function.window];
         const Column arg = function.arg != ir::none ? flat(function.arg) : Column();
         const Column other = function.other != ir::none ? flat(function.other) : Column();
-        each_slice([&](const Slice &slice) {
+        const bool row_by_row = kind == WindowKind::RowNumber || kind == WindowKind::Ntile || kind == WindowKind::Lag ||
+                                kind == WindowKind::Lead;
+        const auto work = [&](const Slice &slice) {
             switch (kind) {
             case WindowKind::RowNumber:
                 return number_rows(slice, to);
@@ -789,7 +977,8 @@ class Windows {
                     find_ends<decltype(value)>(slice, rule, arg, kind == WindowKind::Max, memory_, to);
                 });
             }
-        });
+        };
+        each_slice(work, row_by_row);
     }
 
     const Program &p_;
@@ -802,6 +991,7 @@ class Windows {
     std::vector<SortColumn> order_;         // of the rows now
     WorkArray<uint8_t> edges_;
     WorkArray<uint64_t> starts_;
+    WorkArray<uint64_t> firsts_, ends_; // of the window's frames, where offsets do not count rows
     std::vector<std::pair<size_t, std::unique_ptr<OwnColumn>>> flat_;
 };
 

@@ -4,7 +4,8 @@
 //
 //   sort      the rows, by partition and order (row_sort.hpp); not where they already come so
 //   edges     a byte for each row: does it begin a partition, or a group of rows that tie?
-//   frames    threads share the partitions. Bounds of frames never go back within a partition, so each function goes over its rows once: a
+//   bounds    where offsets count values or groups: of each row's frame, found once for all functions
+//   frames    threads share the partitions, or the rows where a function looks at each for itself. Bounds of frames never go back within a partition, so each function goes over its rows once: a
 //             frame that begins with its partition only grows; one that moves gives up exact sums and counts again, keeps a queue
 //             of candidates for its minimum, and adds floats up in two stacks, since what was added to a float cannot be taken away
 //             (Leis, Kundhavi, Kemper and Neumann, "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB

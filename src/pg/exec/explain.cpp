@@ -271,7 +271,7 @@ const char *bound_name(int frame, bool start) {
 
 void add_bound(const Explainer *explainer, StringInfo text, int frame, bool start, Node *offset) {
     const Const *number = reinterpret_cast<const Const *>(offset);
-    if (offset != nullptr && IsA(offset, Const) && !number->constisnull)
+    if (offset != nullptr && IsA(offset, Const) && number->consttype == INT8OID && !number->constisnull)
         appendStringInfo(text, INT64_FORMAT " ", DatumGetInt64(number->constvalue));
     else if (offset != nullptr)
         appendStringInfo(text, "%s ", deparse(explainer, offset));
@@ -298,6 +298,9 @@ char *text_of_window(const Explainer *explainer, int window, int key) {
             appendStringInfo(&text, "%s%s", foreach_current_index(arg) > 0 ? ", " : "",
                              deparse(explainer, static_cast<Node *>(lfirst(arg))));
         appendStringInfoChar(&text, ')');
+        if (function->aggfilter != nullptr)
+            appendStringInfo(&text, " FILTER (WHERE %s)",
+                             deparse(explainer, reinterpret_cast<Node *>(function->aggfilter)));
     }
     const bool is_order = text.len == 0; // that comes last
     if (!is_order)
@@ -310,7 +313,11 @@ char *text_of_window(const Explainer *explainer, int window, int key) {
     Node *start = static_cast<Node *>(list_nth(fragment->window_offsets, 2 * window)),
          *end = static_cast<Node *>(list_nth(fragment->window_offsets, 2 * window + 1));
     if (start != nullptr || end != nullptr) { // the planner chooses between others that mean the same
-        appendStringInfo(&text, "%sROWS BETWEEN ", all != NIL ? " " : "");
+        const int frame = number(WINDOW_FRAME);
+        appendStringInfo(&text, "%s%s BETWEEN ", all != NIL ? " " : "",
+                         frame & FRAMEOPTION_RANGE    ? "RANGE"
+                         : frame & FRAMEOPTION_GROUPS ? "GROUPS"
+                                                      : "ROWS");
         add_bound(explainer, &text, number(WINDOW_FRAME), true, start);
         appendStringInfoString(&text, " AND ");
         add_bound(explainer, &text, number(WINDOW_FRAME), false, end);

@@ -75,8 +75,8 @@ const KnownFunction known_functions[] = {
 };
 
 const KnownFunction *find_function(const WindowFunc *function) {
-    if (function->aggfilter != nullptr || ignores_nulls(function)) {
-        refuse("a window function with FILTER or IGNORE NULLS");
+    if (ignores_nulls(function)) {
+        refuse("a window function with IGNORE NULLS");
         return nullptr;
     }
     for (const KnownFunction &known : known_functions)
@@ -101,8 +101,62 @@ bool add_column(Assembly *a, ir::Index node, ir::Index *column) {
 
 // ---- windows ----
 
-bool add_bound(Assembly *a, int frame, int unbounded, int current, int preceding, int following, Expr *offset,
-               bool is_start, ir::FrameBound *bound, ir::Index *constant) {
+// An int4 that is known beforehand.
+bool add_int4(Assembly *a, Expr *number, ir::Index *constant) {
+    Node *wide = reinterpret_cast<Node *>(
+        makeFuncExpr(F_INT8_INT4, INT8OID, list_make1(number), InvalidOid, InvalidOid, COERCE_IMPLICIT_CAST));
+    return (add_number(a, reinterpret_cast<Expr *>(eval_const_expressions(nullptr, wide)), constant) &&
+            *constant != ir::none) ||
+           refuse("a number of a window function that is not known beforehand");
+}
+
+struct Offsets {
+    ir::FrameUnit unit;
+    const TypedExpr *key; // of values: what they are compared with
+};
+
+// A distance of moments as one number, in days or microseconds, to which it comes wherever it begins. (A month does not, nor a day where
+// clocks change.)
+bool add_distance(Assembly *a, SqlKind kind, const Const *offset, ir::Index *constant) {
+    const Interval *interval = DatumGetIntervalP(offset->constvalue);
+    int64 distance = interval->day;
+    const bool days = kind == SqlKind::Date, fixed = kind != SqlKind::Timestamptz || interval->day == 0;
+    if (interval->month != 0 || !fixed || interval->day < 0 || interval->time < 0 || (days && interval->time != 0) ||
+        (!days && (__builtin_mul_overflow(distance, USECS_PER_DAY, &distance) ||
+                   __builtin_add_overflow(distance, interval->time, &distance))))
+        return refuse("an offset of a frame that is no fixed distance");
+    *constant = a->t.exprs[static_cast<int>(add_constant(&a->t, Type::I64, distance, false))].a;
+    return true;
+}
+
+bool add_offset(Assembly *a, const Offsets &of, Expr *offset, ir::Index *constant) {
+    TypedExpr value;
+    ir::Index node;
+    if (offset == nullptr)
+        return false;
+    if (of.key == nullptr)
+        return add_number(a, offset, constant) && *constant != ir::none;
+    const Oid type_of_offset = exprType(reinterpret_cast<Node *>(offset));
+    if (is_integer_kind(of.key->kind) && type_of_offset == INT8OID)
+        return add_number(a, offset, constant) && *constant != ir::none;
+    if (is_integer_kind(of.key->kind) && type_of_offset == INT4OID)
+        return add_int4(a, offset, constant);
+    if (!IsA(offset, Const) || reinterpret_cast<const Const *>(offset)->constisnull)
+        return false;
+    if (of.unit == ir::FrameUnit::Moments)
+        return reinterpret_cast<const Const *>(offset)->consttype == INTERVALOID &&
+               add_distance(a, of.key->kind, reinterpret_cast<const Const *>(offset), constant);
+    const Type type = of.unit == ir::FrameUnit::Floats ? Type::F64 : Type::I64;
+    if (!translate(&a->t, offset, &value) || (value.kind == SqlKind::Numeric) != (of.key->kind == SqlKind::Numeric) ||
+        is_float_kind(value.kind) != (type == Type::F64) || value.scale > of.key->scale ||
+        !as_node(&a->t, value, type, of.key->scale, &node) || a->t.exprs[static_cast<int>(node)].op != ir::Op::Const)
+        return false;
+    *constant = a->t.exprs[static_cast<int>(node)].a;
+    return true;
+}
+
+bool add_bound(Assembly *a, int frame, int unbounded, int current, int preceding, int following, const Offsets &of,
+               Expr *offset, bool is_start, ir::FrameBound *bound, ir::Index *constant) {
     if (frame & unbounded)
         *bound = is_start ? ir::FrameBound::UnboundedPreceding : ir::FrameBound::UnboundedFollowing;
     else if (frame & current)
@@ -111,23 +165,44 @@ bool add_bound(Assembly *a, int frame, int unbounded, int current, int preceding
         *bound = frame & preceding ? ir::FrameBound::Preceding : ir::FrameBound::Following;
     else
         return refuse("a window's frame that is not known");
-    if (!(frame & (preceding | following)))
-        return true;
-    return (frame & FRAMEOPTION_ROWS && offset != nullptr && add_number(a, offset, constant) &&
-            *constant != ir::none) ||
-           refuse("an offset of a frame by values or groups, or that is not known beforehand");
+    return !(frame & (preceding | following)) || add_offset(a, of, offset, constant) ||
+           refuse("an offset of a frame that is not known beforehand, or not as a number");
 }
 
-bool add_frame(Assembly *a, int frame, Expr *start, Expr *end, ir::Window *window) {
+// What offsets by values count.
+bool find_unit(const TypedExpr &key, ir::FrameUnit *unit) {
+    if (is_integer_kind(key.kind) || (key.kind == SqlKind::Numeric && !key.mixed_scale))
+        *unit = ir::FrameUnit::Integers;
+    else if (is_float_kind(key.kind))
+        *unit = ir::FrameUnit::Floats;
+    else if (key.kind == SqlKind::Date || key.kind == SqlKind::Timestamp || key.kind == SqlKind::Timestamptz)
+        *unit = ir::FrameUnit::Moments;
+    else
+        return refuse("an offset of a frame by values of this type");
+    return true;
+}
+
+// `key`: the last one that the window is ordered by, or NULL.
+bool add_frame(Assembly *a, int frame, Expr *key, Expr *start, Expr *end, ir::Window *window) {
+    Offsets offsets = {ir::FrameUnit::Rows, nullptr};
+    TypedExpr value;
     if (frame & FRAMEOPTION_EXCLUSION)
         return refuse("a window's frame with EXCLUDE");
     window->peers = frame & FRAMEOPTION_ROWS ? 0 : 1;
+    if (frame & FRAMEOPTION_GROUPS)
+        offsets.unit = ir::FrameUnit::Groups;
+    if (frame & FRAMEOPTION_RANGE && (frame & (FRAMEOPTION_START_OFFSET | FRAMEOPTION_END_OFFSET))) {
+        if (key == nullptr || !translate(&a->t, key, &value) || !find_unit(value, &offsets.unit))
+            return false;
+        offsets.key = &value;
+    }
+    window->unit = offsets.unit;
     return add_bound(a, frame, FRAMEOPTION_START_UNBOUNDED_PRECEDING, FRAMEOPTION_START_CURRENT_ROW,
-                     FRAMEOPTION_START_OFFSET_PRECEDING, FRAMEOPTION_START_OFFSET_FOLLOWING, start, true,
+                     FRAMEOPTION_START_OFFSET_PRECEDING, FRAMEOPTION_START_OFFSET_FOLLOWING, offsets, start, true,
                      &window->start, &window->start_offset) &&
            add_bound(a, frame, FRAMEOPTION_END_UNBOUNDED_FOLLOWING, FRAMEOPTION_END_CURRENT_ROW,
-                     FRAMEOPTION_END_OFFSET_PRECEDING, FRAMEOPTION_END_OFFSET_FOLLOWING, end, false, &window->end,
-                     &window->end_offset);
+                     FRAMEOPTION_END_OFFSET_PRECEDING, FRAMEOPTION_END_OFFSET_FOLLOWING, offsets, end, false,
+                     &window->end, &window->end_offset);
 }
 
 int number_of(const List *windows, int window, WindowNumber which) {
@@ -140,15 +215,16 @@ bool add_window(Assembly *a, int number, int *key) {
     window.keys = {static_cast<ir::Index>(a->window_keys.count),
                    static_cast<ir::Index>(number_of(spec->windows, number, WINDOW_KEYS))};
     window.partition = static_cast<ir::Index>(number_of(spec->windows, number, WINDOW_PARTITION_KEYS));
+    Expr *last = nullptr;
     for (ir::Index k = 0; k < window.keys.count; ++k, ++*key) {
         ir::OrderKey order = order_key(list_nth_int(spec->window_key_flags, *key));
         ir::Index column;
-        if (!translate_sort_key(&a->t, static_cast<Expr *>(list_nth(spec->window_keys, *key)), &order.expr) ||
-            !add_column(a, order.expr, &column))
+        last = static_cast<Expr *>(list_nth(spec->window_keys, *key));
+        if (!translate_sort_key(&a->t, last, &order.expr) || !add_column(a, order.expr, &column))
             return false;
         append(&a->window_keys, order);
     }
-    if (!add_frame(a, number_of(spec->windows, number, WINDOW_FRAME),
+    if (!add_frame(a, number_of(spec->windows, number, WINDOW_FRAME), last,
                    static_cast<Expr *>(list_nth(spec->window_offsets, 2 * number)),
                    static_cast<Expr *>(list_nth(spec->window_offsets, 2 * number + 1)), &window))
         return false;
@@ -162,15 +238,6 @@ FragmentOutput output_of(const WindowFunc *function, Type type, SqlKind kind) {
     TypedExpr value{};
     value.kind = kind;
     return output_of_value(OutputKind::Row, value, type, function->wintype, -1);
-}
-
-// An int4 that is known beforehand.
-bool add_int4(Assembly *a, Expr *number, ir::Index *constant) {
-    Node *wide = reinterpret_cast<Node *>(
-        makeFuncExpr(F_INT8_INT4, INT8OID, list_make1(number), InvalidOid, InvalidOid, COERCE_IMPLICIT_CAST));
-    return (add_number(a, reinterpret_cast<Expr *>(eval_const_expressions(nullptr, wide)), constant) &&
-            *constant != ir::none) ||
-           refuse("a number of a window function that is not known beforehand");
 }
 
 // What is shown of another row, and in rows that have none.
@@ -203,14 +270,35 @@ bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::Win
            add_column(a, node, &to->other);
 }
 
+// What is aggregated of rows for which the function's FILTER holds; of others NULL, which counts as little.
+Expr *filtered_argument(const WindowFunc *function) {
+    Expr *argument =
+        function->winstar
+            ? reinterpret_cast<Expr *>(makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(1), false, true))
+            : static_cast<Expr *>(linitial(function->args));
+    if (function->aggfilter == nullptr)
+        return argument;
+    CaseExpr *choice = makeNode(CaseExpr);
+    CaseWhen *when = makeNode(CaseWhen);
+    when->expr = function->aggfilter;
+    when->result = argument;
+    when->location = choice->location = -1;
+    choice->casetype = exprType(reinterpret_cast<Node *>(argument));
+    choice->casecollid = exprCollation(reinterpret_cast<Node *>(argument));
+    choice->args = list_make1(when);
+    choice->defresult = reinterpret_cast<Expr *>(
+        makeNullConst(choice->casetype, exprTypmod(reinterpret_cast<Node *>(argument)), choice->casecollid));
+    return reinterpret_cast<Expr *>(choice);
+}
+
 // Sums, extremes and counts of values in a frame.
 bool add_aggregate(Assembly *a, const WindowFunc *function, const KnownFunction *known, ir::WindowFunction *to,
                    FragmentOutput *output) {
     TypedExpr value;
     ir::Index node;
-    if (!translate(&a->t, static_cast<Expr *>(linitial(function->args)), &value))
+    if (!translate(&a->t, filtered_argument(function), &value))
         return false;
-    if (known->kind == WindowKind::Count) {
+    if (to->kind == WindowKind::Count) {
         *output = output_of(function, Type::I64, SqlKind::Int8);
         return as_own_node(&a->t, value, &node) && add_column(a, node, &to->arg);
     }
@@ -257,10 +345,11 @@ bool add_function(Assembly *a, const WindowFunc *function, Array<ir::WindowFunct
     if (known == nullptr || window < 0 || !may_execute(&a->t, function->winfnoid))
         return false;
     ir::WindowFunction to{};
-    to.kind = known->kind;
+    const bool counts_some = known->kind == WindowKind::CountRows && function->aggfilter != nullptr;
+    to.kind = counts_some ? WindowKind::Count : known->kind;
     to.window = static_cast<ir::Index>(window);
     FragmentOutput output;
-    switch (known->kind) {
+    switch (to.kind) {
     case WindowKind::RowNumber:
     case WindowKind::Rank:
     case WindowKind::DenseRank:

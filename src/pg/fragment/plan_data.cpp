@@ -80,8 +80,12 @@ static List *aggregate_inputs(List *aggrefs) {
 static List *window_inputs(List *functions) {
     List *result = NIL;
     ListCell *cell;
-    foreach (cell, functions)
-        result = list_concat(result, static_cast<const WindowFunc *>(lfirst(cell))->args);
+    foreach (cell, functions) {
+        const WindowFunc *function = static_cast<const WindowFunc *>(lfirst(cell));
+        result = list_concat(result, function->args);
+        if (function->aggfilter != nullptr)
+            result = lappend(result, function->aggfilter);
+    }
     return result;
 }
 
@@ -170,14 +174,18 @@ void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
 
 // ---- window functions, while EXPLAIN looks at the node ----
 
-constexpr const char *shown_window_function = "window %u %d %d"; // TargetEntry.resname: winref, winstar, winagg
+constexpr const char *shown_window_function =
+    "window %u %d %d %d"; // TargetEntry.resname: winref, winstar, winagg, and whether a FILTER is the last argument
 
 static void show_as_function(TargetEntry *entry) {
     const WindowFunc *function = reinterpret_cast<const WindowFunc *>(entry->expr);
-    entry->resname = psprintf(shown_window_function, function->winref, function->winstar, function->winagg);
-    entry->expr =
-        reinterpret_cast<Expr *>(makeFuncExpr(function->winfnoid, function->wintype, function->args,
-                                              function->wincollid, function->inputcollid, COERCE_EXPLICIT_CALL));
+    List *args = list_copy(function->args);
+    if (function->aggfilter != nullptr)
+        args = lappend(args, function->aggfilter);
+    entry->resname = psprintf(shown_window_function, function->winref, function->winstar, function->winagg,
+                              function->aggfilter != nullptr);
+    entry->expr = reinterpret_cast<Expr *>(makeFuncExpr(
+        function->winfnoid, function->wintype, args, function->wincollid, function->inputcollid, COERCE_EXPLICIT_CALL));
 }
 
 void show_window_functions(CustomScan *node) {
@@ -189,9 +197,9 @@ void show_window_functions(CustomScan *node) {
 
 static Expr *original(const TargetEntry *entry) {
     unsigned winref;
-    int winstar, winagg;
+    int winstar, winagg, filtered;
     if (entry->resname == nullptr || !IsA(entry->expr, FuncExpr) ||
-        sscanf(entry->resname, shown_window_function, &winref, &winstar, &winagg) != 3)
+        sscanf(entry->resname, shown_window_function, &winref, &winstar, &winagg, &filtered) != 4)
         return entry->expr;
     const FuncExpr *call = reinterpret_cast<const FuncExpr *>(entry->expr);
     WindowFunc *function = makeNode(WindowFunc);
@@ -199,7 +207,8 @@ static Expr *original(const TargetEntry *entry) {
     function->wintype = call->funcresulttype;
     function->wincollid = call->funccollid;
     function->inputcollid = call->inputcollid;
-    function->args = call->args;
+    function->args = filtered != 0 ? list_copy_head(call->args, list_length(call->args) - 1) : call->args;
+    function->aggfilter = filtered != 0 ? static_cast<Expr *>(llast(call->args)) : nullptr;
     function->winref = winref;
     function->winstar = winstar != 0;
     function->winagg = winagg != 0;
