@@ -153,8 +153,8 @@ struct Slice {
         }
     }
 
-    // visit(begin, end, from, to): a partition, and the rows of it that are the thread's. Where each row is for itself, even one partition keeps
-    // all threads busy.
+    // visit(begin, end, from, to): a partition, and the rows of it that are the thread's. Where each row is computed for
+    // itself, even one partition keeps all threads busy.
     template <class Visit> void each_piece(const Visit &visit) const {
         CancelPoint point(cancel);
         for (size_t p = first; p < last; ++p) {
@@ -188,7 +188,8 @@ struct Slice {
 
 // ---- bounds that lie so many groups or values away ----
 
-// Rows of the partition's group `ahead` groups behind the row's (with a negative number before it) and further: of which the first one is looked for.
+// Of each row's frame the first row, or the one behind its last: where the group begins, or ends, that lies so many
+// groups before or behind the row's own.
 void bound_by_groups(const Slice &slice, bool start, bool preceding, uint64_t offset, const WorkMemoryRef &memory,
                      uint64_t *bounds) {
     WorkArray<uint64_t> groups(memory); // their first rows, then the partition's end
@@ -211,8 +212,8 @@ void bound_by_groups(const Slice &slice, bool start, bool preceding, uint64_t of
     });
 }
 
-// What in_range() of the key's type says in PostgreSQL: is the value at least (`less`: at most) what lies the offset behind (`back`: before) the
-// base? Neither is NULL.
+// What in_range() of the key's type says in PostgreSQL: is the value at least (`less`: at most) what lies the offset behind
+// (`back`: before) the base? Neither is NULL.
 struct IntegerRange {
     int64_t offset;
     template <class T> bool holds(T value, T base, bool back, bool less) const {
