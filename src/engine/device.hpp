@@ -194,6 +194,13 @@ class Execution {
     // Instead of both: a table that another execution on this device has finished. It is the caller's business that the
     // build would give the same (cached_join_tables.hpp).
     virtual void use_build(ir::Index pipeline, BuiltTableRef table) = 0;
+    // Or the table over the rows of `former`, a table of the same build over other rows, without those of `gone` and with those of
+    // `come`. False, and nothing is done: the build must be run. changes_builds(): it may be of use.
+    virtual bool changes_builds() const { return false; }
+    virtual bool change_build(ir::Index, const BuiltTableRef & /* former */, const std::vector<ChunkView> & /* gone */,
+                              const std::vector<ChunkView> & /* come */) {
+        return false;
+    }
     virtual BuiltTableRef finished_build(ir::Index pipeline) = 0;
     virtual GroupTable run_aggregate(const std::vector<ChunkView> &chunks) = 0;
     // The same, but the device may keep groups back where there are many, as they are in its own memory: more_groups()

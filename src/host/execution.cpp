@@ -209,7 +209,8 @@ void collect(const Program &p, const Pipeline &pipeline, const Batch &batch, Eva
 
 } // namespace
 
-void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chunks) {
+// What the build collects of these rows, by thread.
+std::vector<BuildRows> HostExecution::build_rows(Index pipeline, const std::vector<ChunkView> &chunks) {
     const Program &p = context_.program;
     if (pipeline + 1 >= p.pipelines.size() || context_.tables[pipeline])
         throw DeviceError("not an open build pipeline");
@@ -221,9 +222,37 @@ void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chun
             collect(p, p.pipelines[pipeline], batch, evaluator, parts[worker], storage[worker]);
         };
     });
-    for (BuildRows &part : parts)
-        if (part.n > 0)
-            builds_[pipeline].push_back(std::move(part));
+    parts.erase(std::remove_if(parts.begin(), parts.end(), [](const BuildRows &part) { return part.n == 0; }),
+                parts.end());
+    return parts;
+}
+
+void HostExecution::run_build(Index pipeline, const std::vector<ChunkView> &chunks) {
+    for (BuildRows &part : build_rows(pipeline, chunks))
+        builds_[pipeline].push_back(std::move(part));
+}
+
+bool HostExecution::change_build(Index pipeline, const BuiltTableRef &former, const std::vector<ChunkView> &gone,
+                                 const std::vector<ChunkView> &come) {
+    const auto before = std::dynamic_pointer_cast<JoinTable>(former);
+    if (!before)
+        throw DeviceError("not a table of this device");
+    const Program &p = context_.program;
+    std::vector<BuildRows> lost = build_rows(pipeline, gone), found = build_rows(pipeline, come);
+    if (lost.empty() && found.empty()) {
+        use_build(pipeline, former);
+        return true;
+    }
+    if (is_set_of_keys(p, pipeline) && !lost.empty()) // (another row may have the key)
+        return false;
+    BuildRows rows = make_rows(p, p.pipelines[pipeline], work_.memory);
+    if (!before->read(work_, lost, rows))
+        return false;
+    if (rows.n > 0)
+        found.push_back(std::move(rows));
+    builds_[pipeline] = std::move(found);
+    finish_build(pipeline);
+    return true;
 }
 
 // A bound of each entry of the table of a build that a join of `pipeline` asks, NULL as the one that no value reaches.

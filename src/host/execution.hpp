@@ -20,6 +20,9 @@ class HostExecution : public Execution {
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
     bool run_to_result(const std::vector<ChunkView> &chunks, GroupTable &groups) override;
     RowTable run_rows(const std::vector<ChunkView> &chunks) override;
+    bool changes_builds() const override { return true; }
+    bool change_build(ir::Index pipeline, const BuiltTableRef &former, const std::vector<ChunkView> &gone,
+                      const std::vector<ChunkView> &come) override;
     std::vector<uint64_t> unmatched(ir::Index join) override;
     ChunkView table_rows(ir::Index pipeline, std::shared_ptr<void> &memory) override;
     ExecutionStats stats() const override { return stats_; }
@@ -27,6 +30,7 @@ class HostExecution : public Execution {
   private:
     ir::Index main_pipeline() const { return static_cast<ir::Index>(context_.program.pipelines.size() - 1); }
     GroupTable aggregate(const std::vector<ChunkView> &chunks, const Grouping &grouping, DistinctValues *distincts);
+    std::vector<BuildRows> build_rows(ir::Index pipeline, const std::vector<ChunkView> &chunks);
     void note_partners_of(ir::Index pipeline);
     void bounds_of_entries(const IntervalBound &of, const ir::Pipeline &pipeline, ir::Index join, int64_t null,
                            WorkArray<int64_t> &bounds);

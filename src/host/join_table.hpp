@@ -88,6 +88,11 @@ class JoinTable : public BuiltTable {
     uint32_t narrow(const IntervalProbe &low, const IntervalProbe &high, uint32_t matched, uint32_t *positions,
                     uint32_t *entries, uint32_t *counts) const;
 
+    // The rows of which it was made (of several with one key, if only keys are asked for, one), but without these, into empty columns
+    // (join_change.cpp). False: it has not all of these, or too many others.
+    bool read(const WorkContext &work, const std::vector<BuildRows> &without, BuildRows &rows) const;
+    bool has_same_rows(const WorkContext &work, const JoinTable &other) const;
+
     size_t bytes() const override;
     ColumnStats key_bounds(ir::Index key) const override;
     bool unique() const { return unique_; }
@@ -115,6 +120,7 @@ class JoinTable : public BuiltTable {
         uint32_t first, count;
     };
     class Builder;
+    class Reader;
 
     // Hash, Wide: the slot of a key; nullptr: no entry has it.
     const Slot *find(uint64_t number, uint64_t at) const;
@@ -144,6 +150,9 @@ class JoinTable : public BuiltTable {
     WorkArray<int64_t> reach_; // the highest `high` of a key's entries up to this one; empty: not asked
     std::vector<PayloadColumn> payload_;
 };
+
+// Have both the same rows? False, too, where that cannot be told (of tables of another device).
+bool have_same_rows(const WorkContext &work, const BuiltTable &a, const BuiltTable &b);
 
 // The 64-bit words that stand for values of `type`: one, for I128 two. Equal values have equal words.
 void key_words(Type type, size_t n, const void *values, uint64_t *low, uint64_t *high);

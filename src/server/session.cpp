@@ -11,6 +11,7 @@
 #include "engine/result/window.hpp"
 #include "host/group_filter.hpp"
 #include "host/group_sort.hpp"
+#include "host/join_table.hpp"
 #include "server/column_message.hpp"
 #include "server/group_page.hpp"
 #include "server/planted_death.hpp"
@@ -364,13 +365,18 @@ bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIde
             lookup_bytes += lookups_[i].table->bytes();
     if (lookup_bytes > max_identity_bytes)
         return false;
+    bool of_relations = true;
     for (const SourceFeed *feed : feeds_of(p.source))
-        if (!feed->identify(identity) || identity.bytes.size() > max_identity_bytes)
-            return false;
+        of_relations = of_relations && feed->describe(identity);
     BuildParts parts;
     parts.lookup = [this](ir::Index lookup) { return contents_of(lookup); };
     parts.table_id = [this](ir::Index build) { return table_ids_[build]; };
     identity.bytes += describe_build(program_, pipeline, parts);
+    identity.described = of_relations ? identity.bytes.size() : 0;
+    const size_t most_places = identity.bytes.size() + max_identity_bytes;
+    for (const SourceFeed *feed : feeds_of(p.source))
+        if (!feed->identify(identity) || identity.bytes.size() > most_places)
+            return false;
     identity.computed = identity.bytes.size();
     const size_t most = identity.computed + max_identity_bytes;
     for (const SourceFeed *feed : feeds_of(p.source)) // (the limit of values is one for all: more would be no identity)
@@ -382,7 +388,7 @@ bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIde
 
 // Does the former table's build have the same rows? See compare_rows().
 int64_t Session::compare_with(const BuildIdentity &former, uint32_t pipeline, const PassInput &input,
-                              const BuildIdentity &identity) {
+                              const BuildIdentity &identity, OtherRows *others) {
     const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline].source);
     const ReadChunk read = [&feeds](size_t chunk, const std::vector<RowRun> &runs, std::string &rows) {
         size_t feed = 0;
@@ -392,31 +398,80 @@ int64_t Session::compare_with(const BuildIdentity &former, uint32_t pipeline, co
     };
     try {
         return compare_rows(former, identity, row_bytes(feeds[0]->column_types()),
-                            most_compared(*device_->device, input.rows), read);
+                            most_compared(*device_->device, input.rows), read, others);
     } catch (const OutOfDeviceMemory &) {
         return -1;
     }
 }
 
-// Takes the table of this build from what is kept; false: it has to be built.
-bool Session::use_kept(uint32_t pipeline, const PassInput &input, const BuildIdentity &identity, uint64_t fingerprint) {
-    CachedJoinTables::Found found = device_->tables->find(identity, fingerprint);
-    std::string &origin = table_origins_[pipeline];
-    if (!found.table && found.former) {
-        const int64_t compared = compare_with(*found.former, pipeline, input, identity);
-        if (compared >= 0) {
-            found.table = found.other;
-            device_->tables->keep_as(identity, found, fingerprint);
-            origin = ", " + std::to_string(compared) + " rows compared";
+// May the build be run over rows that this execution has not staged? Its lookups answer for the codes that were staged.
+bool Session::may_run_over(const std::string &rows, const std::vector<SourceFeed *> &feeds) const {
+    if (rows.empty())
+        return true;
+    if (std::any_of(program_.lookups.begin(), program_.lookups.end(),
+                    [](const ir::Lookup &lookup) { return lookup.deferred != 0; }))
+        return false;
+    const std::vector<Type> types = feeds[0]->column_types();
+    const size_t stride = row_bytes(types);
+    size_t offset = 0;
+    for (uint32_t c = 0; c < types.size(); offset += 1 + type_width(types[c++])) {
+        if (types[c] != Type::Code)
+            continue;
+        int64_t most = -1;
+        for (const SourceFeed *feed : feeds)
+            most = std::max(most, feed->max_code(c));
+        for (size_t at = offset; at < rows.size(); at += stride) {
+            uint32_t code;
+            memcpy(&code, &rows[at + 1], sizeof code);
+            if (rows[at] == 0 && code > most)
+                return false;
         }
     }
-    if (!found.table) {
+    return true;
+}
+
+// Makes the table of this build from that of other rows; false: it has to be built.
+bool Session::change_table(uint32_t pipeline, const BuiltTableRef &former, const OtherRows &others) {
+    const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline].source);
+    if (!may_run_over(others.only_a, feeds))
+        return false;
+    PassInput gone, come;
+    feeds[0]->add_values(others.only_a, gone);
+    feeds[0]->add_values(others.only_b, come);
+    device_->cache.make_room(std::min(2 * former->bytes(), device_->device->info().memory_limit / build_part));
+    return execution_->change_build(pipeline, former, gone.chunks, come.chunks);
+}
+
+// Takes the table of this build from what is kept, perhaps with a few changes; false: it has to be built.
+bool Session::use_kept(uint32_t pipeline, const PassInput &input, BuildIdentity &identity, uint64_t fingerprint) {
+    CachedJoinTables::Found found = device_->tables->find(identity, fingerprint);
+    std::string &origin = table_origins_[pipeline];
+    bool usable = found.table != nullptr;
+    if (usable) {
+        execution_->use_build(pipeline, found.table);
+    } else if (found.former) {
+        OtherRows others;
+        const bool changes = execution_->changes_builds();
+        const int64_t compared = compare_with(*found.former, pipeline, input, identity, changes ? &others : nullptr);
+        const bool same = compared >= 0 && others.only_a.empty() && others.only_b.empty();
+        if (same)
+            execution_->use_build(pipeline, found.other);
+        usable = same || (compared >= 0 && change_table(pipeline, found.other, others));
+        if (usable)
+            origin = ", " + std::to_string(compared) + " rows compared";
+    }
+    if (!usable) {
         origin = found.had_other_rows ? ", rebuilt" : "";
         return false;
     }
-    execution_->use_build(pipeline, found.table);
+    const BuiltTableRef table = execution_->finished_build(pipeline);
+    const bool changed = table != found.table && table != found.other;
+    if (changed)
+        found.id = device_->tables->keep_instead(std::move(identity), table, found, fingerprint);
+    else if (!found.table)
+        device_->tables->keep_as(identity, found, fingerprint);
     table_ids_[pipeline] = found.id;
-    origin += ", kept";
+    origin += changed ? ", changed" : ", kept";
     shown_counters().tables_reused.fetch_add(1,
                                              std::memory_order_relaxed); // (it would tell whether values have changed)
     return true;
@@ -459,9 +514,43 @@ void Session::run_build(uint32_t pipeline, PassInput &input, const RunRequest &r
         execution_->run_build(pipeline, input.chunks);
     if (last)
         execution_->finish_build(pipeline);
-    if (keep)
-        table_ids_[pipeline] = device_->tables->keep(std::move(identity), execution_->finished_build(pipeline),
-                                                     request.fingerprint, table_origins_[pipeline].empty());
+    if (last && first_pass_)
+        keep_built(pipeline, std::move(identity), keep, request.fingerprint);
+}
+
+// Does another build probe the table? Then it matters whether it has the rows of the one before.
+bool Session::is_probed_by_builds(uint32_t pipeline) const {
+    for (size_t other = pipeline + 1; other + 1 < program_.pipelines.size(); ++other) {
+        const ir::Range joins = program_.pipelines[other].joins;
+        for (ir::Index j = joins.first; j < joins.first + joins.count; ++j)
+            if (program_.joins[j].build == pipeline)
+                return true;
+    }
+    return false;
+}
+
+// Keeps a table that has been built, and may be found by its rows. Where it has the rows of the one before it gets its id, so that what is
+// made of it can be found.
+void Session::keep_built(uint32_t pipeline, BuildIdentity identity, bool by_rows, uint64_t fingerprint) {
+    CachedJoinTables &tables = *device_->tables;
+    const BuiltTableRef table = execution_->finished_build(pipeline);
+    if (!execution_->changes_builds() || !is_probed_by_builds(pipeline))
+        identity.described = 0;
+    const CachedJoinTables::Found former = tables.find_described(identity);
+    const host::WorkContext work = {device_->pool(), cancel_, device_->device->work_memory()};
+    bool same = false;
+    try {
+        same = former.other && host::have_same_rows(work, *former.other, *table);
+    } catch (const OutOfWorkMemory &) { // (it is of use, but not needed)
+    }
+    const uint64_t id = same ? former.id : 0;
+    if (by_rows) {
+        table_ids_[pipeline] =
+            tables.keep(std::move(identity), table, fingerprint, table_origins_[pipeline].empty(), id);
+    } else if (identity.described != 0) {
+        identity.forget_rows();
+        table_ids_[pipeline] = same ? id : tables.keep(std::move(identity), table, 0);
+    }
 }
 
 // A pass of the main pipeline, tried again with more of the device's memory where that was too little.

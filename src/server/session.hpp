@@ -157,9 +157,13 @@ class Session {
     void skip(uint32_t pipeline, PassInput &input);
     void run_build(uint32_t pipeline, PassInput &input, const protocol::RunRequest &request);
     bool identify_build(uint32_t pipeline, const PassInput &input, BuildIdentity &identity);
-    bool use_kept(uint32_t pipeline, const PassInput &input, const BuildIdentity &identity, uint64_t fingerprint);
+    bool use_kept(uint32_t pipeline, const PassInput &input, BuildIdentity &identity, uint64_t fingerprint);
     int64_t compare_with(const BuildIdentity &former, uint32_t pipeline, const PassInput &input,
-                         const BuildIdentity &identity);
+                         const BuildIdentity &identity, OtherRows *others);
+    bool may_run_over(const std::string &rows, const std::vector<SourceFeed *> &feeds) const;
+    bool change_table(uint32_t pipeline, const BuiltTableRef &former, const OtherRows &others);
+    bool is_probed_by_builds(uint32_t pipeline) const;
+    void keep_built(uint32_t pipeline, BuildIdentity identity, bool by_rows, uint64_t fingerprint);
     void run_main(PassInput &input, bool last);
     void filter_groups();
     void order_groups();

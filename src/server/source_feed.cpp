@@ -358,8 +358,8 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
     }
     const uint64_t expressions = lacking_expressions(build->is_private ? nullptr : base.get(), todo);
     build->builder = std::make_unique<ChunkBuilder>(*device_.device, cache_allocator(&build->squeezed),
-                                                    build->is_private ? nullptr : base, todo, std::move(columns),
-                                                    shared_->columns.size());
+                                                    build->is_private ? nullptr : base, todo, request.npages,
+                                                    std::move(columns), shared_->columns.size());
     build_ = std::move(build);
     if (!joined_)
         shared_->offer(build_);
@@ -659,6 +659,21 @@ void SourceFeed::add_speculative_chunks(std::vector<ChunkView> &chunks, std::vec
     }
 }
 
+bool SourceFeed::describe(BuildIdentity &identity) const {
+    if (!relation_)
+        return false;
+    const RelationFile &file = Cache::file(relation_);
+    identity.put(file.tablespace);
+    identity.put(file.database);
+    identity.put(file.relation);
+    identity.put(columns_.size());
+    for (const SourceColumn &column : columns_) {
+        identity.put(column.id);
+        identity.put(column.dictionary != nullptr ? column.dictionary->id() : uint64_t(0));
+    }
+    return true;
+}
+
 bool SourceFeed::identify(BuildIdentity &identity) const {
     if (!relation_ && ((batched_ && !batched_->empty()) || staged_)) // (whose texts have codes of this session's)
         return false;
@@ -707,6 +722,10 @@ bool SourceFeed::identify_rows(size_t max_bytes, size_t max_uncached, BuildIdent
 
 void SourceFeed::read_held(size_t chunk, const std::vector<RowRun> &runs, std::string &to) const {
     read_rows(*device_.device, held_.at(chunk).columns, runs, to);
+}
+
+void SourceFeed::add_values(const std::string &rows, PassInput &input) {
+    gpuscan::add_values(*device_.device, work_allocator(), column_types(), rows, input);
 }
 
 std::vector<Type> SourceFeed::column_types() const {

@@ -109,6 +109,8 @@ class SourceFeed {
 
     bool pass_full() const;
     void add_to(PassInput &input);
+    // Adds of which relation's columns they are; false: of none.
+    bool describe(BuildIdentity &identity) const;
     // Adds whose rows these are; false: they cannot be recognised later.
     bool identify(BuildIdentity &identity) const;
     // Adds which rows these are, if that takes at most `max_bytes`, and those in no cache are at most `max_uncached`.
@@ -116,6 +118,8 @@ class SourceFeed {
     // The chunks that are held, in the order in which they are identified, and rows of one of them.
     size_t held_chunks() const { return held_.size(); }
     void read_held(size_t chunk, const std::vector<RowRun> &runs, std::string &to) const;
+    // Adds rows of the source that are values only, as read_rows() writes them.
+    void add_values(const std::string &rows, PassInput &input);
     void release(bool last); // last: the pipeline has read all; chunks may be staged again
     // Adds what the cache has of the source, as it may be handed over later; `held` keeps it alive.
     void add_speculative_chunks(std::vector<ChunkView> &chunks, std::vector<ChunkRef> &held) const;

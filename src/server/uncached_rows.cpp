@@ -8,8 +8,9 @@
 namespace gpuscan {
 namespace {
 
-constexpr uint32_t first_rows = 16384; // of a fresh buffer
-constexpr size_t buffer_slack = 64;    // bytes behind the last row, for vector loads
+constexpr uint32_t first_rows =
+    1024; // of a fresh buffer: mostly it is the only one, of a few pages that somebody is changing
+constexpr size_t buffer_slack = 64; // bytes behind the last row, for vector loads
 
 void note(ColumnStats &stats, int64_t value) {
     stats.any_value = true;
@@ -59,6 +60,50 @@ ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffe
         view.max = stats.max;
     }
     return view;
+}
+
+static void note_values(ColumnStats &stats, Type type, const uint8_t *values, const uint8_t *nulls, uint32_t n) {
+    switch (type) {
+    case Type::Bool:
+        return note_values<uint8_t>(stats, values, nulls, n);
+    case Type::I16:
+        return note_values<int16_t>(stats, values, nulls, n);
+    case Type::I32:
+        return note_values<int32_t>(stats, values, nulls, n);
+    case Type::I64:
+        return note_values<int64_t>(stats, values, nulls, n);
+    case Type::Code:
+        return note_values<uint32_t>(stats, values, nulls, n);
+    default:
+        return;
+    }
+}
+
+void add_values(Device &device, const ChunkBuilder::Allocate &allocate, const std::vector<Type> &types,
+                const std::string &rows, PassInput &input) {
+    if (rows.empty())
+        return;
+    const size_t stride = row_bytes(types), nrows = rows.size() / stride;
+    ChunkView view;
+    view.nrows = static_cast<uint32_t>(nrows);
+    size_t offset = 0;
+    for (const Type type : types) {
+        const size_t width = type_width(type);
+        std::vector<uint8_t> values(nrows * width), nulls(nrows);
+        ColumnStats stats;
+        for (size_t row = 0; row < nrows; ++row) {
+            const char *const from = rows.data() + row * stride + offset;
+            nulls[row] = *from != 0;
+            stats.any_null |= *from != 0;
+            memcpy(&values[row * width], from + 1, width);
+        }
+        note_values(stats, type, values.data(), nulls.data(), view.nrows);
+        view.columns.push_back(
+            upload_column(device, allocate, {type, values.data(), nulls.data()}, nrows, stats, input));
+        offset += 1 + width;
+    }
+    input.chunks.push_back(std::move(view));
+    input.rows += nrows;
 }
 
 // ---- rows decoded by the device -----------------------------------------------------------------------------------
@@ -244,23 +289,9 @@ bool BatchRows::add(MessageReader &message, uint32_t nrows, size_t *full) {
         const uint8_t *from = message.part(nrows, width);
         data.values.insert(data.values.end(), from, from + nrows * width);
         uint8_t *values = data.values.data() + old;
-        switch (columns_[c].type) {
-        case Type::Bool:
+        if (columns_[c].type == Type::Bool)
             std::transform(values, values + nrows, values, [](uint8_t v) { return uint8_t(v != 0); });
-            note_values<uint8_t>(data.stats, values, nulls.data(), nrows);
-            break;
-        case Type::I16:
-            note_values<int16_t>(data.stats, values, nulls.data(), nrows);
-            break;
-        case Type::I32:
-            note_values<int32_t>(data.stats, values, nulls.data(), nrows);
-            break;
-        case Type::I64:
-            note_values<int64_t>(data.stats, values, nulls.data(), nrows);
-            break;
-        default:
-            break;
-        }
+        note_values(data.stats, columns_[c].type, values, nulls.data(), nrows);
     }
     nrows_ += nrows;
     return true;

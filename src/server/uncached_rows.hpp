@@ -34,6 +34,10 @@ struct PassInput {
 // `values` may be nullptr where the frame stores nothing.
 ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffer *nulls, const ColumnStats &stats);
 
+// Adds rows as read_rows() writes them (engine/store/build_rows.hpp), uploaded.
+void add_values(Device &device, const ChunkBuilder::Allocate &allocate, const std::vector<Type> &types,
+                const std::string &rows, PassInput &input);
+
 // Rows that the device decoded from pages that the cache does not take, or of which only some tuples are visible.
 class DecodedRows {
   public:

@@ -70,10 +70,10 @@ SELECT rows_to_build('EXECUTE generic(5)') > 0 AS builds;
 RESET plan_cache_mode;
 SELECT rows_to_build('EXECUTE generic(5)') > 0 AS builds;
 
--- Rows have come: nobody finds a table of the old ones.
+-- Rows have come: the tables of the old ones are changed by them.
 INSERT INTO dim SELECT 1000 + i, i, date '2020-01-01', 'new' FROM generate_series(1, 5) i;
 SELECT number, tables_reused(query) AS reused FROM queries WHERE number IN (1, 12, 13) ORDER BY number;
--- There are new tables, but who had to build one anew is taken to have to again until it has been found.
+-- Who had to build one anew, because there are new texts to look up, is taken to have to again until it has been found.
 SELECT wait_for_snapshots();
 SELECT sum(tables_reused(query)) >= 0 AS run FROM queries;
 CALL note(2);
@@ -81,7 +81,7 @@ SELECT string_agg(number::text, ' ' ORDER BY number) AS rebuilt FROM estimates o
 SELECT sum(tables_reused(query)) >= 0 AS run FROM queries;
 CALL note(3);
 SELECT one.number FROM estimates one JOIN estimates three USING (number) WHERE one.at = 1 AND three.at = 3 AND (one.rows > 0) <> (three.rows > 0);
--- The large table is the one that is built, of its few rows that pass, and keeps changing: only the first change is a surprise.
+-- The large table is the one that is built, of its few rows that pass, and keeps changing, and the table with it.
 CREATE FUNCTION planned(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; build text;
 BEGIN

@@ -145,8 +145,8 @@ class CacheTest : public ::testing::Test {
             for (const ColumnRef &c : cache.whole_columns(relation, *now.version, q.columns))
                 columns.push_back({c->id, &c->layout, c->dictionary.get()});
         ChunkBuilder builder(
-            *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, columns,
-            nwanted);
+            *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, table.npages(),
+            columns, nwanted);
         statuses.clear();
         std::vector<WindowPage> window;
         auto decode = [&] {
@@ -846,7 +846,7 @@ TEST_F(CacheTest, DroppedBuildPublishesNothing) {
         const ChunkQuestion q = question(table, 78, {a}, true);
         Cache::Token token = cache.take_token(relation, 0);
         ChunkBuilder builder(
-            *device, [&](size_t n) { return cache.allocate(n, 0); }, before.version, ask(q),
+            *device, [&](size_t n) { return cache.allocate(n, 0); }, before.version, ask(q), table.npages(),
             {{a->id, &a->layout, nullptr}}, 1);
         builder.decode({table.window_page(1)}, nullptr);
     }
@@ -1086,7 +1086,8 @@ class ExpressionsTest : public CacheTest {
         const Cache::Snapshot now = cache.chunk(relation, chunk);
         ChunkBuilder builder(
             *device, [&](size_t n) { return cache.allocate(n, UINT64_MAX); }, now.version,
-            check_chunk(now.version.get(), now.proof.get(), q), {{column->id, &column->layout, nullptr}}, 1);
+            check_chunk(now.version.get(), now.proof.get(), q), table.npages(),
+            {{column->id, &column->layout, nullptr}}, 1);
         std::vector<WindowPage> window;
         for (uint32_t page = 0; page < table.npages(); ++page)
             window.push_back(table.window_page(page));

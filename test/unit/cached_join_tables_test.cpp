@@ -113,6 +113,38 @@ TEST(CompareRowsTest, SeesWhichRowsAreOthers) {
     EXPECT_EQ(compare(masked(10, {0x3fc}, "ba"), masked(12, {0xffc})), 4);
 }
 
+// Rows that only one of both has are told if somebody asks, equal ones as often as one has more of them.
+TEST(CompareRowsTest, TellsWhichRowsAreOthers) {
+    const std::string values = "abcdefghijabXdaa";
+    auto masked = [](uint32_t nrows, std::vector<uint64_t> mask, const std::string &uncached = "") {
+        BuildIdentity identity;
+        identity.put_mask(nrows, mask);
+        identity.put_uncached(uncached);
+        return identity;
+    };
+    OtherRows others;
+    auto compare = [&](const BuildIdentity &a, const BuildIdentity &b, size_t most = 100) {
+        others = OtherRows();
+        return compare_rows(
+            a, b, 1, most,
+            [&](size_t, const std::vector<RowRun> &runs, std::string &rows) {
+                for (const RowRun &run : runs)
+                    rows += values.substr(run.from, run.count);
+            },
+            &others);
+    };
+    const BuildIdentity all = masked(10, {}); // a to j
+    EXPECT_EQ(compare(all, masked(12, {0xffc})), 4);
+    EXPECT_EQ(others.only_a + "/" + others.only_b, "/");
+    EXPECT_EQ(compare(all, masked(14, {0x3ff0})), 8) << "X has come for c";
+    EXPECT_EQ(others.only_a + "/" + others.only_b, "c/X");
+    EXPECT_EQ(compare(all, masked(16, {0xc3fc}, "Xa")), 6);
+    EXPECT_EQ(others.only_a + "/" + others.only_b, "b/Xaa");
+    EXPECT_EQ(compare(masked(16, {0xc3fc}, "Xa"), all), 6);
+    EXPECT_EQ(others.only_a + "/" + others.only_b, "Xaa/b");
+    EXPECT_EQ(compare(all, masked(14, {0x3ff0}), 7), -1) << "too many";
+}
+
 // What planners are told: a fingerprint has a table as long as one can be found under it.
 struct ToldTest : ::testing::Test {
     ToldTest() {

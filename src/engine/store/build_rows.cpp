@@ -128,10 +128,25 @@ std::vector<const char *> sorted(const std::string &rows, size_t row_bytes) {
     return order;
 }
 
+// Of sorted rows; a row that stands in both more than once is as many rows.
+void tell_others(const std::vector<const char *> &a, const std::vector<const char *> &b, size_t row_bytes,
+                 OtherRows &others) {
+    size_t i = 0, k = 0;
+    while (i < a.size() || k < b.size()) {
+        const int order = i == a.size() ? 1 : k == b.size() ? -1 : memcmp(a[i], b[k], row_bytes);
+        if (order < 0)
+            others.only_a.append(a[i], row_bytes);
+        if (order > 0)
+            others.only_b.append(b[k], row_bytes);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
 } // namespace
 
 int64_t compare_rows(const BuildIdentity &a, const BuildIdentity &b, size_t row_bytes, size_t most,
-                     const ReadChunk &read) {
+                     const ReadChunk &read, OtherRows *others) {
     if (a.chunks.size() != b.chunks.size())
         return -1;
     std::vector<Rows> only_a(a.chunks.size()), only_b(a.chunks.size());
@@ -152,16 +167,20 @@ int64_t compare_rows(const BuildIdentity &a, const BuildIdentity &b, size_t row_
         count_a += only_a[chunk].count;
         count_b += only_b[chunk].count;
     }
-    if (count_a != count_b || count_a + count_b > most)
+    if (count_a + count_b > most || (count_a != count_b && (others == nullptr || row_bytes == 0)))
         return -1;
     for (size_t chunk = 0; chunk < a.chunks.size(); ++chunk) {
         read(chunk, only_a[chunk].runs, values_a);
         read(chunk, only_b[chunk].runs, values_b);
     }
     const std::vector<const char *> rows_a = sorted(values_a, row_bytes), rows_b = sorted(values_b, row_bytes);
-    const bool equal = std::equal(rows_a.begin(), rows_a.end(), rows_b.begin(), rows_b.end(),
-                                  [row_bytes](const char *x, const char *y) { return memcmp(x, y, row_bytes) == 0; });
-    return equal ? static_cast<int64_t>(count_a + count_b) : -1;
+    OtherRows found;
+    tell_others(rows_a, rows_b, row_bytes, found);
+    if (others == nullptr && !(found.only_a.empty() && found.only_b.empty()))
+        return -1;
+    if (others != nullptr)
+        *others = std::move(found);
+    return static_cast<int64_t>(count_a + count_b);
 }
 
 } // namespace gpuscan

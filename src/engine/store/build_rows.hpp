@@ -6,7 +6,9 @@
 //
 // Where a page has changed, its rows are at other places, but seldom other ones: most updates are of columns that the build
 // does not read, and an open transaction's are not seen. So two identities that compute the same of the same buffers are
-// compared by what they do not share: the values of those rows, in whatever order.
+// compared by what they do not share: the values of those rows, in whatever order. What then only one of them has is what has been
+// inserted, deleted or updated between their snapshots: a device can change the one table into the other by that
+// (Execution::change_build).
 #pragma once
 
 #include <functional>
@@ -27,12 +29,21 @@ struct BuildIdentity {
         size_t at, size;
     };
     std::string bytes;                       // compared in full
-    size_t computed = 0;                     // of them: what is computed of which buffers; behind it which rows
+    size_t described = 0;                    // of them: what is computed of which relations; 0: it is not known
+    size_t computed = 0;                     // of them: the same, and of which buffers; behind it which rows
     std::vector<Mask> chunks;                // of all of the source's relations
     std::vector<Part> uncached;              // values of rows in no cache, as read_rows() writes them
     std::vector<std::weak_ptr<Buffer>> read; // by address
 
     template <class T> void put(T value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); }
+    // What is left if the rows cannot be told: a table of this identity is never found by its rows.
+    void forget_rows() {
+        bytes.resize(described);
+        computed = described;
+        chunks.clear();
+        uncached.clear();
+        read.clear();
+    }
     void put_mask(uint32_t nrows, const std::vector<uint64_t> &mask); // empty: all rows
     void put_uncached(const std::string &rows);
 };
@@ -53,9 +64,15 @@ void put_rows(const std::vector<HostColumn> &columns, size_t count, std::string 
 // As read_rows(), for a chunk of both identities.
 using ReadChunk = std::function<void(size_t chunk, const std::vector<RowRun> &runs, std::string &rows)>;
 
+// Rows that only one of two builds reads, as read_rows() writes them.
+struct OtherRows {
+    std::string only_a, only_b;
+};
+
 // Do both read the same rows? They compute the same (their `computed` bytes are equal). At most `most` rows are looked at: how many
-// were is the answer (0: the sets of places are equal); -1: they are other rows, or too many.
+// were is the answer (0: the sets of places are equal); -1: they are other rows, or too many. With `others` other rows are no
+// such answer, but told there.
 int64_t compare_rows(const BuildIdentity &a, const BuildIdentity &b, size_t row_bytes, size_t most,
-                     const ReadChunk &read);
+                     const ReadChunk &read, OtherRows *others = nullptr);
 
 } // namespace gpuscan

@@ -25,16 +25,41 @@ CachedJoinTables::Found CachedJoinTables::find(const BuildIdentity &identity, ui
     return found;
 }
 
-uint64_t CachedJoinTables::keep(BuildIdentity identity, BuiltTableRef table, uint64_t fingerprint, bool tell_at_once) {
+CachedJoinTables::Found CachedJoinTables::find_described(const BuildIdentity &identity) {
+    Found found;
+    std::lock_guard<std::mutex> guard(lock_);
+    const auto same = described_.find(identity.bytes.substr(0, identity.described));
+    if (identity.described == 0 || same == described_.end())
+        return found;
+    found.id = same->second->id;
+    found.former = same->second->identity;
+    found.other = same->second->table;
+    return found;
+}
+
+uint64_t CachedJoinTables::keep(BuildIdentity identity, BuiltTableRef table, uint64_t fingerprint, bool tell_at_once,
+                                uint64_t id) {
     Entries out;
     std::lock_guard<std::mutex> guard(lock_);
     if (!has_room(table->bytes()))
         return 0;
     CachedJoinTable *entry = look_up(identity.bytes, out); // somebody else may have built it meanwhile
     if (entry == nullptr)
-        entry = &add(std::move(identity), std::move(table), next_id_++, out);
+        entry = &add(std::move(identity), std::move(table), id != 0 ? id : next_id_++, out);
     give(fingerprint, *entry, tell_at_once);
     return entry->id;
+}
+
+uint64_t CachedJoinTables::keep_instead(BuildIdentity identity, BuiltTableRef table, const Found &found,
+                                        uint64_t fingerprint) {
+    {
+        Entries out;
+        std::lock_guard<std::mutex> guard(lock_);
+        const CachedJoinTable *const former = look_up(found.former->bytes, out);
+        if (former != nullptr && former->id == found.id)
+            remove(former->key(), out);
+    }
+    return keep(std::move(identity), std::move(table), fingerprint);
 }
 
 uint64_t CachedJoinTables::keep_as(BuildIdentity identity, const Found &found, uint64_t fingerprint) {
@@ -69,9 +94,12 @@ void CachedJoinTables::tell(CachedBuilds *builds) {
 CachedJoinTable &CachedJoinTables::add(BuildIdentity identity, BuiltTableRef table, uint64_t id, Entries &out) {
     const size_t bytes = table->bytes();
     std::string computed = identity.bytes.substr(0, identity.computed);
+    std::string described = identity.bytes.substr(0, identity.described);
     CachedJoinTable &entry =
         put_in({std::make_shared<BuildIdentity>(std::move(identity)), std::move(table), id, bytes, {}}, out);
     latest_[std::move(computed)] = &entry;
+    if (!described.empty())
+        described_[std::move(described)] = &entry;
     return entry;
 }
 
@@ -82,6 +110,9 @@ void CachedJoinTables::leave(CachedJoinTable &entry) {
     const auto latest = latest_.find(entry.key().substr(0, entry.identity->computed));
     if (latest != latest_.end() && latest->second == &entry)
         latest_.erase(latest);
+    const auto described = described_.find(entry.key().substr(0, entry.identity->described));
+    if (described != described_.end() && described->second == &entry)
+        described_.erase(described);
 }
 
 void CachedJoinTables::give(uint64_t fingerprint, CachedJoinTable &entry, bool tell) {

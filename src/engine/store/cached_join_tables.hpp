@@ -8,6 +8,9 @@
 // Where a table is not found, but one that computes the same of other rows (the former one), the session may compare these
 // rows. If they turn out to be the same the table gets the new identity: the next query will mostly have that.
 //
+// Where rows cannot be compared the table is built, and may turn out to be the former one's equal (find_described()): then it has its
+// id, and tables whose builds probe it are found as before.
+//
 // A build that read anything else (rows of a CPU plan, chunks of the session's own, several passes) has no identity and is
 // not cached.
 //
@@ -60,8 +63,14 @@ class CachedJoinTables final : public LruCache<CachedJoinTable> {
     };
     // (Fingerprints are 0 where nobody knows one.)
     Found find(const BuildIdentity &identity, uint64_t fingerprint);
+    // The latest table that computes the same of the same relations, as `other`.
+    Found find_described(const BuildIdentity &identity);
     // Takes a table; answers its id, 0 when it is too large to be cached. Planners are told of it at once, or when it is found.
-    uint64_t keep(BuildIdentity identity, BuiltTableRef table, uint64_t fingerprint, bool tell_at_once = true);
+    // `id`: that of a table with the same rows, 0: there is none.
+    uint64_t keep(BuildIdentity identity, BuiltTableRef table, uint64_t fingerprint, bool tell_at_once = true,
+                  uint64_t id = 0);
+    // The same, of a table that was made from the one that was found as another build's, which goes: its rows are the relation's no more.
+    uint64_t keep_instead(BuildIdentity identity, BuiltTableRef table, const Found &found, uint64_t fingerprint);
     // The rows of a table that was found as another build's are the same ones: it is the table of this build. Answers its id.
     uint64_t keep_as(BuildIdentity identity, const Found &found, uint64_t fingerprint);
     // Somebody has such a build of which no table can be found.
@@ -81,7 +90,8 @@ class CachedJoinTables final : public LruCache<CachedJoinTable> {
 
     uint64_t next_id_ = 1;
     std::unordered_map<uint64_t, CachedJoinTable *> by_fingerprint_;
-    std::unordered_map<std::string, CachedJoinTable *> latest_; // by what is computed
+    std::unordered_map<std::string, CachedJoinTable *> latest_;    // by what is computed
+    std::unordered_map<std::string, CachedJoinTable *> described_; // the same, whatever the buffers are
     CachedBuilds *builds_ = nullptr;
 };
 

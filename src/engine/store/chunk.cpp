@@ -5,7 +5,7 @@
 
 namespace gpuscan {
 
-constexpr uint32_t few_pages = 1024;  // as ranges; a mask costs as much as some thousands of them
+constexpr uint32_t few_ranges = 1024; // a mask costs as much as some thousands of them
 constexpr uint32_t mask_headroom = 8; // a mask has one more word for so many
 constexpr size_t few_uploads = 8;     // of a few words each; one of a whole mask costs as much as that
 
@@ -83,7 +83,7 @@ static RowsRef changed_rows(const ChunkVersion &version, const std::vector<RowRa
     rows->without = base.without;
     add_ranges(rows->without, lost);
     rows->mask = base.mask;
-    if (rows->without.size() <= few_pages && (!rows->mask || mask_rows(*rows) >= rows->nrows))
+    if (rows->without.size() <= few_ranges && (!rows->mask || mask_rows(*rows) >= rows->nrows))
         return rows;
     std::vector<uint64_t> mask;
     mask.reserve(words_of(*rows) + words_of(*rows) / mask_headroom + 1);
@@ -245,16 +245,23 @@ std::vector<uint64_t> full_mask(const ChunkRows &rows) {
     return mask;
 }
 
-// The rows of all known pages but these few.
+// The rows of all known pages but these; nullptr: that takes too many ranges. (Pages that VACUUM has cut off may be many, and have
+// mostly been decoded one behind the other.)
 static RowsRef known_without(const ChunkVersion &version, const PageBits &pages) {
-    auto rows = std::make_shared<ChunkRows>(*version.known_rows);
+    uint32_t nrows = 0;
     std::vector<RowRange> ranges;
     pages.for_each([&](uint32_t number) {
         const PageRows &page = version.pages[number];
-        rows->participating -= page.nrows;
-        if (page.nrows > 0)
+        nrows += page.nrows;
+        if (page.nrows > 0 && !ranges.empty() && ranges.back().end == page.row_start)
+            ranges.back().end += page.nrows;
+        else if (page.nrows > 0)
             ranges.push_back({page.row_start, page.row_start + page.nrows});
     });
+    if (ranges.size() > few_ranges)
+        return nullptr;
+    auto rows = std::make_shared<ChunkRows>(*version.known_rows);
+    rows->participating -= nrows;
     add_ranges(rows->without, ranges);
     return rows;
 }
@@ -265,8 +272,9 @@ RowsRef covered_rows(const ChunkVersion &version, const PageBits &covered) {
         const uint32_t count = others.count();
         if (count == 0)
             return version.known_rows;
-        if (count <= few_pages)
-            return known_without(version, others);
+        RowsRef rows = count <= few_ranges || count <= covered.count() ? known_without(version, others) : nullptr;
+        if (rows)
+            return rows;
     }
     auto rows = std::make_shared<ChunkRows>();
     if (version.garbage_rows() == 0 && covered == version.known_pages) {

@@ -26,7 +26,7 @@ constexpr size_t buffer_slack = 64;     // bytes behind the last row, for vector
 
 } // namespace
 
-ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer,
+ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
                            std::vector<BuildColumn> columns, size_t nwanted)
     : device_(device), allocate_(std::move(allocate)),
       work_(base ? std::make_shared<ChunkVersion>(*base) : std::make_shared<ChunkVersion>()),
@@ -35,6 +35,7 @@ ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, con
     for (size_t c = 0; c < nwanted; ++c)
         ids_.push_back(columns_[c].id);
     work_->forget_summary();
+    (work_->known_pages - PageBits::first(npages)).for_each([&](uint32_t page) { work_->forget_page(page); });
     fresh_.resize(columns_.size());
     uint32_t garbage = work_->garbage_rows();
     if (work_->nrows > garbage_matters && garbage > work_->nrows / garbage_part)

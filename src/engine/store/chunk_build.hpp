@@ -73,7 +73,8 @@ class ChunkBuilder {
     using Allocate = std::function<BufferRef(size_t bytes)>;
 
     // `base` may be nullptr; `answer` is check_chunk()'s for it. The first `nwanted` columns are wanted, the others are companions.
-    ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer,
+    // The file has `npages` of the chunk: what the base knows of others is forgotten, as VACUUM has cut them off.
+    ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
                  std::vector<BuildColumn> columns, size_t nwanted);
 
     // Decodes a window; one status per page. Every page must be wanted(). Throws Undecodable, Cancelled, DeviceError.
