@@ -7,6 +7,8 @@
 #            builds, installs, starts; prints shell assignments: PGHOST PGPORT PGUSER PGDATABASE PATH PG_CONFIG,
 #            SERVER (the directory), SERVER_BIN, SERVER_DATA, SERVER_LOG, AS_SERVER (the prefix for a command that
 #            shall run as the server's user)
+#            Plans are priced by built-in weights, so that they are the same on every machine; with --demo by those that the
+#            device process measures at its first start, as on a server that is installed the usual way.
 #        eval "$(script/server.sh start)"           the usual call
 #        script/server.sh install DIR               install the extension again, from the present sources
 #        script/server.sh restart DIR ['SETTING = VALUE'...]     settings are added to the earlier ones

@@ -173,7 +173,8 @@ struct Area {
     CountTable<256> unfit_numerics;        // by column: how often a value did not fit (pg/cost/numeric_form.cpp)
     CountTable<128> fallen_back;           // by a program's form: fallbacks in a row (pg/exec/fallback_history.h)
     CountTable<64> rowwise_pages;          // by relation (pg/cost/rowwise_pages.h)
-    CountTable<64> evaluation_times;       // by expression (pg/cost/evaluation_times.h)
+    CountTable<256> evaluation_times;      // by expression (pg/cost/evaluation_times.h)
+    CountTable<128> evaluated_texts;       // by lookup (pg/cost/evaluated_texts.h)
     Counters counters;
     std::atomic<uint32_t> cuda_suspended; // 1: the process died so often that it runs without the GPU for now
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer

@@ -26,6 +26,13 @@ RESET gpuscan.offload;
 SET gpuscan.exact_float = on;
 SELECT * FROM advice('SELECT sum(id::float8) FROM sales');
 RESET gpuscan.exact_float;
+-- A session that asks for a device which is not there.
+SET gpuscan.device = none;
+SELECT * FROM advice('SELECT k, sum(amount) FROM sales GROUP BY k');
+SET gpuscan.device = cuda;
+SELECT (why LIKE 'gpuscan.device is cuda, which is not ready%' AND change = 'SET gpuscan.device = auto') = (state <> 'ready') AS told
+FROM advice('SELECT k, sum(amount) FROM sales GROUP BY k'), gpuscan.devices WHERE part = 'the query' AND kind = 'cuda';
+RESET gpuscan.device;
 -- Reasons go to the function and to EXPLAIN, never to the client of another statement.
 SET gpuscan.explain_refusals = on;
 SELECT count(*) FROM advice('SELECT sum(plain) FROM sales') WHERE why LIKE '%numeric%';

@@ -21,7 +21,7 @@ SELECT step, round(amount) = CASE step WHEN 'page_in_order' THEN pg_relation_siz
 FROM steps('SELECT count(*) FROM f WHERE v <> -1') ORDER BY 1;
 -- Conditions are asked of the rows that the ones before have left.
 SELECT round(amount / 1000) AS thousands FROM steps('SELECT id FROM f WHERE v = 5 AND k = 5') WHERE step = 'operation';
--- Numerics and texts have steps of their own, of which a product and a pattern take several.
+-- Numerics and texts have steps of their own, of which a product takes several. (What a pattern takes is tried: tried_time.sql.)
 SELECT step FROM steps('SELECT sum(n * 2) FROM f WHERE n > 5 AND t = ''text 1'' AND t LIKE ''%x%''') ORDER BY 1;
 SELECT step, round(amount / 1000) AS thousands FROM steps('SELECT sum(n * 2) FROM f WHERE t NOT LIKE ''%x%x%x%''') WHERE step IN ('numeric', 'text') ORDER BY 1;
 SELECT ms('SELECT sum(n), sum(n * 2), sum(n + 1) FROM f') > 2 * ms('SELECT sum(v), sum(v * 2), sum(v + 1) FROM f') AS numerics_take_longer;

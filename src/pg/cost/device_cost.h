@@ -42,11 +42,12 @@ Cost device_relation_cost(const tier::RelationWork *work, tier::Breakdown *break
 Cost device_missing_cost(const tier::RelationWork *work); // the part of it that goes when as much is cached as fits
 
 // Entries of dictionaries, each column's counted (fragment/text_work.cpp). `native`: for which the device evaluates an expression itself;
-// it keeps what comes out, as long as it has the texts. `evaluated`: for which PostgreSQL evaluates one. `shown`: that the backend needs to
-// show groups. `demands`: expressions of which the device first collects what they need (engine/store/deferred_evaluation.hpp).
+// it keeps what comes out, as long as it has the texts. `evaluated`: for which PostgreSQL does, and nobody knows what that takes. `shown`: that the
+// backend needs to show groups. `demands`: expressions of which the device first collects what they need (engine/store/deferred_evaluation.hpp).
 struct TextWork : tier::Ledger::Texts {
     int shown_columns; // of results, whose texts may be any of `shown`
-    Cost calls;        // what PostgreSQL says that calling functions for `evaluated` costs, where it is more than LIKE
+    Cost calls;        // for which PostgreSQL evaluates one, where that is known
+    List *kept;        // of MissingColumns *: the part of `calls` whose results the device keeps for later queries
 };
 
 // May a column have so many different texts of so many bytes? With more the device gives up. What they take may be half of gpuscan.cache_size.

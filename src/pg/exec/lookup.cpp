@@ -14,6 +14,7 @@
 // answers.
 #include "pg/catalog/byte_order.h"
 #include "pg/catalog/encode.h"
+#include "pg/cost/evaluated_texts.h"
 #include "pg/exec/run.h"
 #include "pg/service/area.h"
 #include "pg/translate/lookup_key.h"
@@ -547,6 +548,13 @@ bool send_rest(FragmentRun *run, int index, uint32 first) {
     return true;
 }
 
+bool send_kept_rest(FragmentRun *run, int index, uint32 first) {
+    if (!send_rest(run, index, first))
+        return false;
+    note_evaluated_texts(run->fragment, &run->fragment->lookups[index]);
+    return true;
+}
+
 bool send_table(FragmentRun *run, int index) {
     const FragmentLookup *lookup = &run->fragment->lookups[index];
     LookupRun *state = &run->lookups[index];
@@ -568,7 +576,7 @@ bool send_lookup(FragmentRun *run, int index) {
     if (!use_lookup(run, index, &asked, &first))
         return false;
     if (asked)
-        return first > state->entries || send_rest(run, index, first);
+        return first > state->entries || send_kept_rest(run, index, first);
     if (!read_dictionary(run, lookup->source, lookup->column))
         return false;
     const DictionaryCopy *copy = copy_of(run, lookup->source, lookup->column);

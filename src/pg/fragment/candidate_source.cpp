@@ -9,7 +9,6 @@
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
-#include "pg/cost/evaluation_times.h"
 #include "pg/cost/expression_work.h"
 #include "pg/cost/level_time.h"
 #include "pg/cost/plan_time.h"
@@ -65,7 +64,6 @@ static void look_for_expressions(CandidateSource *source, const List *expression
         Expr *expr = static_cast<Expr *>(lfirst(cell));
         const uint32 number = expression_number(expression_key(expr));
         double pages = 0;
-        use_evaluation_time(expr, number);
         if (source->leaves == NIL)
             pages = cached_pages_of(root, source->rel, number, device);
         ListCell *leaf;

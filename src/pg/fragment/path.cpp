@@ -14,6 +14,7 @@
 #include "pg/catalog/sql_type.h"
 #include "pg/catalog/type_operators.h"
 #include "pg/catalog/unique_keys.h"
+#include "pg/cost/cache_admission.h"
 #include "pg/cost/cached_join_tables.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/distinct_bits.h"
@@ -380,7 +381,31 @@ static Cost cost_of(const List *missing_columns) {
     return cost;
 }
 
-void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, CustomPath *custom) {
+// What the credit of the relations leaves for the texts that the device keeps. The path does not pay that.
+static void spend_on_texts(const Candidate *candidate, const TextWork *texts, CustomPath *custom) {
+    const List *columns = candidate_missing_columns(candidate);
+    const tier::Breakdown *breakdown = reinterpret_cast<const GpuScanPath *>(custom)->breakdown;
+    Cost spent = 0;
+    ListCell *cell, *other;
+    foreach (cell, texts->kept) {
+        MissingColumns *kept = static_cast<MissingColumns *>(lfirst(cell));
+        Cost credit = admission_credit(kept->relid);
+        for (const List *others : {columns, const_cast<const List *>(texts->kept)})
+            foreach (other, others)
+                if (const MissingColumns *before = static_cast<const MissingColumns *>(lfirst(other));
+                    before != kept && before->relid == kept->relid)
+                    credit -= before->saved;
+        kept->saved = std::clamp(credit, 0.0, kept->price);
+        spent += kept->saved;
+    }
+    if (breakdown != nullptr)
+        const_cast<tier::Breakdown *>(breakdown)->hidden_ns[static_cast<int>(tier::Stage::Texts)] += device_ns(spent);
+    custom->path.startup_cost = std::max(custom->path.startup_cost - spent, 0.0);
+    custom->path.total_cost -= spent;
+}
+
+static void convert_costs(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline,
+                          CustomPath *custom) {
     GpuScanPath *path = reinterpret_cast<GpuScanPath *>(custom);
     const double usual = device_ns_per_unit();
     path->cpu_plan_ns = baseline->ns;
@@ -398,12 +423,19 @@ void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline
     custom->path.total_cost *= usual / path->ns_per_unit;
 }
 
-void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
-                    CustomPath *custom) {
+void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, const TextWork *texts,
+                CustomPath *custom) {
+    spend_on_texts(candidate, texts, custom);
+    convert_costs(root, candidate, baseline, custom);
+}
+
+void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, const TextWork *texts,
+                    bool force, CustomPath *custom) {
+    spend_on_texts(candidate, texts, custom);
     if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
         request_admission(device_units(baseline->ns), custom->path.total_cost, force,
-                          candidate_missing_columns(candidate));
-    price_path(root, candidate, baseline, custom);
+                          list_concat(candidate_missing_columns(candidate), texts->kept));
+    convert_costs(root, candidate, baseline, custom);
 }
 
 const List *gpuscan_path_missing_columns(const Path *path) {
@@ -611,7 +643,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     path->path.total_cost =
         groups_cost(root, candidate, spec, trial, &texts, baseline, numbers, unsorted->path.pathtarget, breakdown);
     path->path.startup_cost = path->path.total_cost;
-    price_path(root, candidate, baseline, path);
+    price_path(root, candidate, baseline, &texts, path);
     add_path(output, &path->path);
     return complete;
 }
@@ -652,7 +684,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     path->path.startup_cost = path->path.total_cost;
     if (force)
         output->pathlist = NIL; // whatever it costs
-    price_new_path(root, candidate, &baseline, force, path);
+    price_new_path(root, candidate, &baseline, &texts, force, path);
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered ||
         !add_sorted_path(root, candidate, path, spec, groups, trial, fallback, &baseline, children, output) || !force)

@@ -3,6 +3,7 @@
 
 #include "pg/pg.h"
 
+#include "pg/cost/device_cost.h"
 #include "pg/fragment/candidates.h"
 
 namespace gpuscan {
@@ -25,11 +26,12 @@ CpuBaseline cpu_baseline_of(PlannerInfo *root, const RelOptInfo *rel);
 // The path's costs are so far what it takes, in units of device_ns_per_unit(). Makes them such that the path costs less than its baseline
 // exactly if it takes less time. Whoever joins, sorts or limits either goes on from there. In a level that is evaluated anew for the rows of
 // a level above, bringing columns is no part of the costs: it is done once, and not before the CPU plan has taken as long (exec/cpu_first.h).
-void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, CustomPath *path);
+void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, const TextWork *texts,
+                CustomPath *path);
 // The same of a path that is priced for the first time, and requests admission (cost/cache_admission.h); what the CPU plan takes in such a
 // level is noted when it is executed.
-void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, bool force,
-                    CustomPath *path);
+void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, const TextWork *texts,
+                    bool force, CustomPath *path);
 double gpuscan_path_ns(const Path *path);
 // Of a path that shows just the groups that the device makes: these. NULL: it is another one.
 const Fragment *groups_of_path(const Path *path);

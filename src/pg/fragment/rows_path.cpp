@@ -262,7 +262,7 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
     path->path.pathkeys = pathkeys;
     set_costs(root, candidate, trial, found, wanted, dictionary_entries(root, wanted, spec), &texts, baseline,
               breakdown, &path->path);
-    price_new_path(root, candidate, baseline, force,
+    price_new_path(root, candidate, baseline, &texts, force,
                    path); // (of LIMIT's rows it may cost far less than the path of all)
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
@@ -337,7 +337,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
     }
-    price_new_path(root, candidate, &baseline, force, path);
+    price_new_path(root, candidate, &baseline, &texts, force, path);
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
         add_ordered_path(root, candidate, rel, spec, copy_of_path(fallback), &baseline, children, force);

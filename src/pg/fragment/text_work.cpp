@@ -14,14 +14,20 @@
 
 #include "pg/catalog/byte_order.h"
 #include "pg/catalog/sql_type.h"
+#include "pg/cost/cache_admission.h"
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/evaluated_texts.h"
+#include "pg/cost/expression_work.h"
 #include "pg/fragment/column_form.h"
 #include "pg/page_costs/planner_formulas.h"
 #include "pg/refusal.h"
 #include "pg/translate/lookup_key.h"
 
 namespace gpuscan {
+
+// Of these nobody has to know whether the device has them.
+static constexpr double few_texts = 5000;
 
 // LIKE for so many takes a device as long as finding the rank of one, or, where only the first or last ones are wanted, a rough one.
 static constexpr double ranking_texts = 3, ranking_texts_roughly = 0.5;
@@ -69,6 +75,37 @@ static bool is_native_lookup(const FragmentLookup *lookup) {
 static bool shows_extremes(const Fragment *fragment) {
     return fragment->delivers_rows ? fragment->order != NIL && fragment->top != nullptr
                                    : fragment->nkeys == 0 && fragment->having == NIL;
+}
+
+struct LookupColumn {
+    const FragmentSource *source;
+    const FragmentColumn *column;
+};
+
+// `context`: const LookupColumn *, which takes the place of the slot's value (over_slot).
+static Node *over_table(Node *node, void *context) {
+    if (node == nullptr || !IsA(node, Var))
+        return node == nullptr ? nullptr : mutate_expression(node, over_table, context);
+    const LookupColumn *lookup = static_cast<const LookupColumn *>(context);
+    const FragmentColumn *column = lookup->column;
+    if (column->expr != nullptr)
+        return static_cast<Node *>(copyObject(reinterpret_cast<Node *>(column->expr)));
+    return reinterpret_cast<Node *>(
+        makeVar(lookup->source->rti, column->attnum, column->typid, column->typmod, column->collation, 0));
+}
+
+// What the backend takes for so many texts: reading them, and PostgreSQL's functions, as far as it is known what these are called with.
+static Cost evaluation_cost(PlannerInfo *root, const Fragment *fragment, const FragmentLookup *lookup, double texts) {
+    const FragmentSource *source = &fragment->sources[lookup->source];
+    LookupColumn column{source, &source->columns[lookup->column]};
+    tier::Ledger ledger = device_ledger();
+    if (!source->is_relation || lookup->expr == nullptr) {
+        ledger.texts({0, texts, 0, 0});
+        return device_cost(ledger);
+    }
+    ledger.texts({0, 0, texts, 0});
+    return device_cost(ledger) +
+           device_units(expression_ns(root, over_table(reinterpret_cast<Node *>(lookup->expr), &column), texts));
 }
 
 static double distinct_texts(PlannerInfo *root, const Fragment *fragment, int source, int column) {
@@ -136,6 +173,13 @@ static Cost sorting_texts(double distinct) {
     return device_units(executor::time_of(work, *device_executor_rates()));
 }
 
+// A table is bought once, as columns are (cost/cache_admission.h).
+static void add_kept(Oid relid, Cost calls, TextWork *work) {
+    MissingColumns *kept = static_cast<MissingColumns *>(palloc(sizeof(MissingColumns)));
+    *kept = {relid, nullptr, calls, 0};
+    work->kept = lappend(work->kept, kept);
+}
+
 bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
     bool fits = true;
     *work = {};
@@ -163,8 +207,10 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
         }
         const FragmentSource *source = &fragment->sources[lookup->source];
         const bool native = is_native_lookup(lookup);
+        const bool kept = lookup_is_cacheable(lookup) && source->is_relation;
         double evaluated = distinct;
-        if (native || (lookup->kind == LookupKind::Rank && lookup_is_cacheable(lookup)))
+        if (native || (kept && (lookup->kind == LookupKind::Rank || distinct < few_texts ||
+                                are_texts_evaluated(fragment, lookup))))
             evaluated *= new_share(root, source, &source->columns[lookup->column]);
         if (lookup->kind == LookupKind::Rank && !native)
             work->calls += sorting_texts(evaluated);
@@ -172,8 +218,12 @@ bool text_work(PlannerInfo *root, const Fragment *fragment, TextWork *work) {
             work->native += lookup->kind != LookupKind::Rank ? evaluated
                             : shows_extremes(fragment)       ? ranking_texts_roughly * evaluated
                                                              : ranking_texts * evaluated;
-        else
-            work->evaluated += evaluated;
+        else {
+            const Cost calls = evaluation_cost(root, fragment, lookup, evaluated);
+            work->calls += calls;
+            if (kept)
+                add_kept(source->relid, calls, work);
+        }
     }
     for (int i = 0; i < fragment->noutputs; ++i) {
         const FragmentOutput *output = &fragment->outputs[i];

@@ -262,7 +262,7 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
     List *tests = list_concat_copy(best->qual, run_condition_of(best));
     FragmentSpec *spec = windows_spec(root, candidate, windows, results, tests, &children);
     const Fragment *trial = spec != nullptr ? assemble(spec, false) : nullptr;
-    TextWork texts;
+    TextWork texts, texts_in_order;
     if (trial == nullptr || (!text_work(root, trial, &texts) && guc_offload != OFFLOAD_FORCE))
         return false;
 
@@ -281,16 +281,17 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
     FragmentSpec *sorted = ordered ? sorted_spec(root, spec, pathkeys) : nullptr;
     trial = sorted != nullptr ? assemble(sorted, false) : nullptr;
     CustomPath *in_order = nullptr;
-    if (trial != nullptr && text_work(root, trial, &texts)) {
+    if (trial != nullptr && text_work(root, trial, &texts_in_order)) {
         Path *sort = reinterpret_cast<Path *>(
             create_sort_path(root, output, copy_of_path(&fallback->path), root->sort_pathkeys, -1.0));
-        in_order = make_path(root, candidate, input, output, &common, sorted, trial, texts, sort, root->sort_pathkeys);
+        in_order = make_path(root, candidate, input, output, &common, sorted, trial, texts_in_order, sort,
+                             root->sort_pathkeys);
     }
     if (force)
         output->pathlist = NIL; // whatever it costs
-    price_new_path(root, candidate, &common.baseline, force, path);
+    price_new_path(root, candidate, &common.baseline, &texts, force, path);
     if (in_order != nullptr)
-        price_path(root, candidate, &common.baseline, in_order);
+        price_path(root, candidate, &common.baseline, &texts_in_order, in_order);
     // (add_path frees what costs too much. With `force` PostgreSQL has nothing to sort.)
     if (in_order == nullptr || !force)
         add_path(output, &path->path);

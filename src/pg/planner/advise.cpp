@@ -187,6 +187,21 @@ static Planned plan_and_listen(Advice *advice) {
     return forced;
 }
 
+// The device that the session asks for is none, or not ready, so that no plan has any.
+static bool puts_missing_device(const Advice *advice) {
+    if (guc_device == DEVICE_NONE) {
+        put(advice, "the query", postgresql, "gpuscan.device is none", "SET gpuscan.device = auto");
+        return true;
+    }
+    if (guc_device == DEVICE_AUTO || is_device_ready(guc_device == DEVICE_CUDA ? 1 : 0))
+        return false;
+    put(advice, "the query", postgresql,
+        psprintf("gpuscan.device is %s, which is not ready (see gpuscan.devices)",
+                 guc_device == DEVICE_CUDA ? "cuda" : "host"),
+        "SET gpuscan.device = auto");
+    return true;
+}
+
 static void advise(Advice *advice) {
     device_costs_begin();
     forget_evaluation_times();
@@ -194,6 +209,8 @@ static void advise(Advice *advice) {
     check_examined_privileges(&advice->query, alone.plan);
     if (!is_device_ready(0) && !is_device_ready(1))
         return put(advice, "the query", postgresql, "no device is ready", "SELECT * FROM gpuscan.status()");
+    if (puts_missing_device(advice))
+        return;
     const Planned forced = plan_and_listen(advice);
     const Planned chosen = guc_offload == OFFLOAD_OFF ? alone : plan_with(advice, "auto");
     put_query(advice, &alone, &chosen, &forced);
