@@ -21,6 +21,10 @@ SELECT step, round(amount) = CASE step WHEN 'page_in_order' THEN pg_relation_siz
 FROM steps('SELECT count(*) FROM f WHERE v <> -1') ORDER BY 1;
 -- Conditions are asked of the rows that the ones before have left.
 SELECT round(amount / 1000) AS thousands FROM steps('SELECT id FROM f WHERE v = 5 AND k = 5') WHERE step = 'operation';
+-- Rows are sorted for their groups by as many comparisons as these have different keys: log2(10) each, not log2(100,000).
+SET enable_hashagg = off;
+SELECT amount < 100000 * 5 AS few_comparisons FROM steps('SELECT t, sum(v) FROM f GROUP BY t') WHERE step = 'text';
+RESET enable_hashagg;
 -- Numerics and texts have steps of their own, of which a product takes several. (What a pattern takes is tried: tried_time.sql.)
 SELECT step FROM steps('SELECT sum(n * 2) FROM f WHERE n > 5 AND t = ''text 1'' AND t LIKE ''%x%''') ORDER BY 1;
 SELECT step, round(amount / 1000) AS thousands FROM steps('SELECT sum(n * 2) FROM f WHERE t NOT LIKE ''%x%x%x%''') WHERE step IN ('numeric', 'text') ORDER BY 1;

@@ -94,7 +94,11 @@ void count_aggregate(const PlanWalk &walk, const Path *path) {
                  most = max_groups(walk.root, keys_of_clauses(walk.root, aggregate->groupClause)),
                  groups = walk.rows_of(path);
     const PlanWalk reading = aggregate->aggstrategy == AGG_SORTED ? walk : walk.whole();
-    reading.count_path(aggregate->subpath);
+    PlanWalk input = reading;
+    input.bound = 0;
+    if (aggregate->aggstrategy == AGG_SORTED)
+        input.different = std::min(static_cast<double>(aggregate->numGroups), most);
+    input.hand_on(aggregate->subpath);
     count_aggregate_steps(reading, rows, aggregate->aggsplit);
     if (aggregate->aggstrategy != AGG_PLAIN)
         count_group_keys(reading, aggregate->groupClause, rows);

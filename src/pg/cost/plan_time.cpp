@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <cmath>
 
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
@@ -120,6 +121,7 @@ void limit(const PlanWalk &walk, const Path *path) {
         return walk.count_path(limit->subpath);
     const double wanted = std::min(path->rows + skipped_rows(walk, limit->limitOffset, rows), rows);
     PlanWalk first = walk.part(wanted / rows);
+    first.different = HUGE_VAL; // (whose order is another one)
     first.bound = limit->limitOption == LIMIT_OPTION_COUNT ? wanted : 0;
     first.hand_on(limit->subpath);
 }
@@ -132,8 +134,9 @@ void projection(const PlanWalk &walk, const Path *path) {
 // ---- nodes that read all of their input before the first row, or a part that PostgreSQL knows ----
 
 void sort(const PlanWalk &walk, const Path *path) {
-    const PlanWalk whole = walk.whole();
+    PlanWalk whole = walk.whole();
     whole.count_path(input_of(path));
+    whole.different = walk.different;
     whole.sort(whole.rows_of(input_of(path)), walk.bound, path->pathkeys, path->pathtarget->width);
 }
 
@@ -189,6 +192,7 @@ void subquery_scan(const PlanWalk &walk, const Path *path) {
     PlannerInfo *root = path->parent->subroot;
     const Path *input = input_of(path);
     PlanWalk below = walk;
+    below.different = HUGE_VAL;
     below.root = root;
     below.key_joins = composite_key_joins(root);
     below.anew |= path->param_info != nullptr; // (LATERAL)
@@ -287,6 +291,7 @@ bool has_text(const List *pathkeys) {
 PlanWalk PlanWalk::whole() const {
     PlanWalk walk = *this;
     walk.share = 1;
+    walk.different = HUGE_VAL;
     walk.bound = 0;
     return walk;
 }
@@ -347,6 +352,7 @@ void PlanWalk::hand_on(const Path *path) const {
 
 void PlanWalk::count_path(const Path *path) const {
     PlanWalk walk = *this;
+    walk.different = HUGE_VAL;
     walk.bound = 0;
     walk.hand_on(path);
 }
@@ -388,8 +394,11 @@ void PlanWalk::expression(const void *node, double rows) const {
 }
 
 void PlanWalk::sort(double rows, double kept, const List *pathkeys, int width) const {
-    Work sorted{};
-    executor::sort(&sorted, rows, kept, has_text(pathkeys));
+    // (A quicksort leaves equal keys together, so as many rows of each take as many comparisons as one does.)
+    const double keys = kept > 0 ? rows : std::min(rows, std::max(different, 2.0));
+    Work sorted{}, of_keys{};
+    executor::sort(&of_keys, keys, kept, has_text(pathkeys));
+    executor::add(&sorted, of_keys, rows / keys);
     count_all(sorted);
     if (kept <= 0 && is_spilled(rows, width)) {
         const Cost files = sort_files(device_page_costs(), rows, width);
@@ -405,7 +414,7 @@ void PlanWalk::read_again(double rows) const {
 
 void count_path(PlannerInfo *root, const Path *path, Work *work, List **missing_columns) {
     List *brought = NIL;
-    PlanWalk{root, composite_key_joins(root), work, &brought, 1, 1, 0, 1, 1, false, false}.count_path(path);
+    PlanWalk{root, composite_key_joins(root), work, &brought, 1, 1, HUGE_VAL, 0, 1, 1, false, false}.count_path(path);
     if (missing_columns != nullptr)
         *missing_columns = brought;
     else

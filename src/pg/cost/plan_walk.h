@@ -19,6 +19,7 @@ struct PlanWalk {
     List **missing_columns; // what devices have brought so far
     double executions;      // of the node, by one process: 1 or more
     double share;      // of its rows that each execution is asked for; of steps below, so much of the whole is counted
+    double different;  // keys at most, of the rows that the node sorts; HUGE_VAL: nobody knows
     double bound;      // the node knows that no more rows are wanted (ExecSetTupleBound); 0: it does not
     double lives;      // of such processes, one after the other; or the part of the work that is one's
     double contention; // how much longer than alone each takes, with more processes than cores
