@@ -5,6 +5,7 @@
 #include <new>
 
 #include "engine/result/first_rows.hpp"
+#include "engine/result/ordered_sets.hpp"
 #include "engine/result/row_sort.hpp"
 #include "engine/result/second_aggregation.hpp"
 #include "engine/result/unmatched.hpp"
@@ -338,6 +339,8 @@ void Session::run(MessageReader &in, MessageWriter &out) {
     reply.rows_skipped = rows_skipped_;
     reply.groups_dropped = groups_dropped_;
     reply.groups = delivers_rows() ? rows_.nrows : groups_.ngroups + execution_->groups_left();
+    if (program_.main().ordered_sets.count > 0)
+        stats.grouping += with_ordered_sets;
     copy_text(reply.grouping, sizeof reply.grouping, stats.grouping);
     reply.njoins = static_cast<uint32_t>(std::min<size_t>(stats.joins.size(), ir::max_joins));
     out.put(reply);
@@ -611,15 +614,18 @@ void Session::add_rows(RowTable &&pass) {
         first.keep(rows_, true, device_->device->work_memory(), cancel_);
 }
 
+// An execution of what belongs to the program, with its tables over texts.
+std::unique_ptr<Execution> Session::prepare_again(const Program &program) {
+    std::unique_ptr<Execution> execution = device_->device->prepare(program, cancel_);
+    for (ir::Index i = 0; i < lookups_.size(); ++i)
+        if (lookups_[i].table)
+            execution->set_lookup(i, lookups_[i].table);
+    return execution;
+}
+
 // When the main pipeline has seen all of its rows: those of right and full joins' tables that were no row's partner.
 void Session::run_rest() {
-    auto prepare = [this](const Program &program) {
-        std::unique_ptr<Execution> execution = device_->device->prepare(program, cancel_);
-        for (ir::Index i = 0; i < lookups_.size(); ++i)
-            if (lookups_[i].table)
-                execution->set_lookup(i, lookups_[i].table);
-        return execution;
-    };
+    auto prepare = [this](const Program &program) { return prepare_again(program); };
     auto wants_more = [this] {
         const uint64_t limit = program_.main().limit;
         return !delivers_rows() || limit == 0 || rows_.nrows < limit;
@@ -636,13 +642,38 @@ void Session::run_rest() {
     });
 }
 
+// What ordered-set aggregates need of a pass whose groups are there (ordered_sets.hpp).
+void Session::collect_arguments(const PassInput &input, bool last) {
+    const Program rows = rows_of_arguments(program_);
+    const auto collect = [this](Execution &execution, const std::vector<ChunkView> &chunks) {
+        RowTable pass = with_room([&] { return execution.run_rows(chunks); });
+        for (RowBlock &block : pass.blocks)
+            rows_.add(std::move(block));
+        ExecutionStats stats = execution.stats();
+        stats.rows_in = stats.rows_out = 0; // the same rows
+        rest_stats_ += stats;
+        return true;
+    };
+    if (!input.chunks.empty()) {
+        const std::unique_ptr<Execution> execution = prepare_again(rows);
+        for (uint32_t p = 0; p < pipeline_; ++p)
+            execution->use_build(p, execution_->finished_build(p));
+        collect(*execution, input.chunks);
+    }
+    if (last && has_unmatched(program_))
+        run_unmatched(
+            rows, *execution_, [this](const Program &program) { return prepare_again(program); }, collect);
+}
+
+void Session::order_sets() {
+    groups_ = add_ordered_sets(program_, std::move(groups_), std::move(rows_), device_->device->work_memory(), cancel_);
+    rows_ = RowTable();
+}
+
 // The main pipeline's rows once more: what tables were built stays.
 void Session::begin_again() {
     rest_stats_ += execution_->stats();
-    std::unique_ptr<Execution> next = device_->device->prepare(program_, cancel_);
-    for (uint32_t i = 0; i < lookups_.size(); ++i)
-        if (lookups_[i].table)
-            next->set_lookup(i, lookups_[i].table);
+    std::unique_ptr<Execution> next = prepare_again(program_);
     for (uint32_t p = 0; p < pipeline_; ++p)
         next->use_build(p, execution_->finished_build(p));
     execution_ = std::move(next);
@@ -697,7 +728,8 @@ void Session::run_main(PassInput &input, bool last) {
         return;
     }
     // Without any row there is still the one group of a query without GROUP BY.
-    const bool only = last && !any_pass_ && program_.main().sets.count == 0 && !rest;
+    const bool ordered = program_.main().ordered_sets.count > 0;
+    const bool only = last && !any_pass_ && program_.main().sets.count == 0 && !rest && !ordered;
     bool is_result = roughly;
     if (roughly)
         run_until_sharp([&]() -> const GroupTable & {
@@ -716,6 +748,8 @@ void Session::run_main(PassInput &input, bool last) {
             return only ? execution_->start_aggregate(input.chunks) : execution_->run_aggregate(input.chunks);
         }));
     }
+    if (ordered)
+        with_results([&] { collect_arguments(input, last); });
     if (!last)
         return;
     if (rest)
@@ -724,6 +758,8 @@ void Session::run_main(PassInput &input, bool last) {
         groups_ = merger_->finish();
     if (program_.main().sets.count > 0 && !is_result)
         groups_ = aggregate_again(program_, groups_, device_->device->work_memory(), cancel_);
+    if (ordered)
+        with_results([this] { order_sets(); });
     if (program_.filters_groups())
         filter_groups();
     if (program_.main().sorted)

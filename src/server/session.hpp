@@ -171,6 +171,9 @@ class Session {
     void order_rows();
     void add_rows(RowTable &&pass);
     void run_rest();
+    std::unique_ptr<Execution> prepare_again(const Program &program);
+    void collect_arguments(const PassInput &input, bool last);
+    void order_sets();
     template <class Run> auto with_room(Run run) -> decltype(run());
     template <class Work> void with_results(Work work);
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }

@@ -460,9 +460,27 @@ string Generator::summand(Type type) {
     return type == Float4 || type == Float8 ? without_drowned_differences(x) : x;
 }
 
+string Generator::ordered_set() {
+    const bool continuous = chance(40);
+    const Type type = continuous ? pick(vector<Type>{Float8, Float8, Float4, Int2, Int4, Int8, Numeric})
+                                 : static_cast<Type>(roll(types));
+    one_of_equals |= !continuous && (type == Numeric || type == Float4 || type == Float8);
+    const string values = type == Text || type == Bpchar ? text_of(text_column(), 1) : expression(type, 2);
+    const string fraction = pick({"0", "1", "0.5", "0.5", "0.9", "0.25", "0.01", "1/3.0", "NULL", "1.5",
+                                  "ARRAY[0.5,0.9]", "'{{0,1},{0.2,0.7}}'"});
+    const string call = continuous   ? "percentile_cont(" + fraction + ")"
+                        : chance(60) ? "percentile_disc(" + fraction + ")"
+                                     : "mode()";
+    return call + " WITHIN GROUP (ORDER BY " + values + pick({"", "", " DESC", " NULLS FIRST"}) + ")";
+}
+
 string Generator::aggregate() {
     string call;
-    switch (roll(17)) {
+    switch (roll(19)) {
+    case 17:
+    case 18:
+        call = ordered_set();
+        break;
     case 12:
         call = pick({"stddev(", "variance(", "var_pop(", "stddev_pop("}) +
                without_drowned_differences(expression(pick(vector<Type>{Float4, Float8}), 1)) + ")";

@@ -44,6 +44,7 @@ struct Generator {
     string varying_float();
     string summand(Type type);
     string aggregate();
+    string ordered_set();
 };
 
 } // namespace fuzz

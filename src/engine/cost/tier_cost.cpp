@@ -318,6 +318,15 @@ void Ledger::windows(double rows, double functions) {
     add(Stage::Sort, Count::BackendValue, rows * (window_edge_values + functions) / std::max(machine_.cores, 1.0));
 }
 
+void Ledger::ordered_sets(double rows, double columns, double arguments) {
+    const double bytes = rows * columns * 2 * value_bytes;
+    sequential(Stage::Group, true, bytes);
+    if (machine_.gpu)
+        add(Stage::Fetch, Count::LinkSeqWrite, bytes);
+    add(Stage::Sort, Count::BackendValue,
+        rows * (columns + selected_values * arguments) / std::max(machine_.cores, 1.0));
+}
+
 // Native evaluation is kept, so mostly paid once, like decoding.
 void Ledger::texts(const Texts &work) {
     add(Stage::Texts, Count::BackendRow,

@@ -169,6 +169,8 @@ class Ledger {
     void emit_rows(double rows, double columns);
     void sort(double rows, double columns);
     void windows(double rows, double functions); // of one order, beside sorting
+    // Ordered-set aggregates: rows with the keys of their groups and the arguments, whose values are searched.
+    void ordered_sets(double rows, double columns, double arguments);
     void plan_cost(Stage stage, double units) { add(stage, Count::PlanCost, units); }
 
     // Entries of dictionaries, see pg/cost/device_cost.h.

@@ -120,6 +120,7 @@ constexpr double text_native_rows = 2.4;  // ... LIKE and its like for a text, b
 constexpr double text_evaluated_rows = 8; // ... PostgreSQL evaluates an expression for a text
 constexpr double text_read_rows = 1.6;    // ... a text is read by the backend
 constexpr double window_edge_values = 1;  // ... where partitions and rows that tie begin
+constexpr double selected_values = 2;     // ... a value joins those of its group, among which some are searched
 constexpr double mark_values = 0.4;       // backend values: whether an entry was a row's partner
 constexpr double lookup_sources = 2;      // sources: a table over a dictionary is asked for
 constexpr double second_run = 0.4;        // fragments: its program runs once more

@@ -341,6 +341,21 @@ struct WindowFunction {
     Index bound = none;  // constant, I64
 };
 
+// An aggregate of the values of one argument that are not NULL, in their order (result/ordered_sets.hpp); of none it is NULL.
+enum class OrderedSetKind : uint8_t {
+    Discrete,   // the first value up to which at least the fraction of them lies; the argument's type
+    Continuous, // F64: between the two values at the fraction, in proportion
+    Mode,       // the value that is there most often, of several the first one
+};
+
+struct OrderedSet {
+    OrderedSetKind kind = OrderedSetKind::Mode;
+    uint8_t descending = 0;
+    uint8_t unused[2] = {};
+    Index argument = none; // which of the pipeline's arguments
+    Index fraction = none; // constant, F64, of which NULL makes the result NULL; Mode: none
+};
+
 struct Pipeline {
     Index source = none;
     SinkKind sink = SinkKind::Aggregate;
@@ -372,6 +387,9 @@ struct Pipeline {
     // in the order of the last window.
     Range windows;          // into windows
     Range window_functions; // into window_functions
+    // Aggregate: behind the aggregates and the distincts a group of the result has its ordered sets.
+    Range arguments;    // into lists, of any type but Code
+    Range ordered_sets; // into ordered_sets
 };
 
 // What a group key or the argument of Min/Max looks like in a result: NULL flag and 128-bit value.
@@ -412,6 +430,7 @@ constexpr int max_grouping_sets = 4096; // PostgreSQL's own limit
 constexpr int max_join_keys = 4;
 constexpr int max_joins = 16;
 constexpr int max_windows = 64;
+constexpr int max_ordered_sets = 4096;
 constexpr int max_row_outputs = 1664; // PostgreSQL's MaxTupleAttributeNumber
 // What a program may have of expressions. An expression beyond is PostgreSQL's: devices walk expressions by recursion, keep a
 // vector of values for each node, and compile each of them. The second is far below what the smallest stack can hold.

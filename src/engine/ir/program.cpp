@@ -292,6 +292,32 @@ class Checker {
             require(p.distincts[pipeline.distincts.first + d].key < pipeline.keys.count, "key of a distinct aggregate");
     }
 
+    void check_ordered_sets(const Pipeline &pipeline, bool aggregates) {
+        check_range(pipeline.arguments, p.lists.size(), "arguments");
+        check_range(pipeline.ordered_sets, p.ordered_sets.size(), "ordered sets");
+        require(aggregates || (pipeline.arguments.count == 0 && pipeline.ordered_sets.count == 0),
+                "ordered sets without groups");
+        require(pipeline.arguments.count <= max_row_outputs - max_group_keys &&
+                    pipeline.ordered_sets.count <= max_ordered_sets,
+                "too many ordered sets");
+        for (Index a = 0; a < pipeline.arguments.count; ++a) {
+            const Index argument = p.lists[pipeline.arguments.first + a];
+            check_use(pipeline, argument, pipeline.joins.count);
+            require(p.exprs[argument].type != Type::Code, "codes have no order");
+        }
+        for (Index s = 0; s < pipeline.ordered_sets.count; ++s) {
+            const OrderedSet &set = p.ordered_sets[pipeline.ordered_sets.first + s];
+            require(set.kind <= OrderedSetKind::Mode && set.argument < pipeline.arguments.count,
+                    "argument of an ordered set");
+            require(set.kind == OrderedSetKind::Mode
+                        ? set.fraction == none
+                        : set.fraction < p.constants.size() && p.constants[set.fraction].type == Type::F64,
+                    "fraction of an ordered set");
+            require(set.kind != OrderedSetKind::Continuous || p.ordered_set_type(set) == Type::F64,
+                    "type of a continuous percentile");
+        }
+    }
+
     // An expression over the groups of the result; only sort keys may look something up.
     void check_group_use(Index root, bool lookups = false) {
         reach(root, needed_);
@@ -472,6 +498,7 @@ class Checker {
         for (Index a = 0; a < pipeline.aggregates.count; ++a)
             check_aggregate(pipeline, p.aggregates[pipeline.aggregates.first + a], steps);
         check_second_aggregation(pipeline, last && !rows);
+        check_ordered_sets(pipeline, last && !rows); // whose types the conditions of groups ask for
         check_group_filter(pipeline, last && !rows);
         check_windows(pipeline);
         if (rows) {
@@ -507,6 +534,8 @@ Type Program::group_column_type(Index step, Index column) const {
         const bool number_of_set = p.sets.count > 0 && column == p.result_keys;
         return number_of_set ? Type::I64 : exprs[lists[p.keys.first + column]].type;
     }
+    if (column >= grouped_aggregates())
+        return ordered_set_type(ordered_sets[p.ordered_sets.first + column - grouped_aggregates()]);
     if (column >= p.aggregates.count)
         return distincts[p.distincts.first + column - p.aggregates.count].narrow ? Type::I64 : Type::I128;
     const Aggregate &aggregate = aggregates[p.aggregates.first + column];
@@ -518,9 +547,10 @@ Type Program::group_column_type(Index step, Index column) const {
     return aggregate.narrow ? Type::I64 : Type::I128;
 }
 
-size_t Program::result_keys() const {
-    const Pipeline &p = main();
-    return p.sets.count == 0 ? p.keys.count : p.result_keys + (p.sets.count > 1 ? 1 : 0);
+size_t Program::result_keys() const { return shown_keys() + (main().sets.count > 1 ? 1 : 0); }
+
+Type Program::ordered_set_type(const OrderedSet &set) const {
+    return exprs[lists[main().arguments.first + set.argument]].type;
 }
 
 Type Program::window_type(const WindowFunction &function) const {
@@ -586,6 +616,7 @@ Program parse_program(const void *bytes, size_t size) {
     reader.array(program.orders, header.orders);
     reader.array(program.windows, header.windows);
     reader.array(program.window_functions, header.window_functions);
+    reader.array(program.ordered_sets, header.ordered_sets);
     Checker(program).check();
     return program;
 }
@@ -607,6 +638,7 @@ std::string serialize_program(const Program &p) {
     header.orders = static_cast<uint32_t>(p.orders.size());
     header.windows = static_cast<uint32_t>(p.windows.size());
     header.window_functions = static_cast<uint32_t>(p.window_functions.size());
+    header.ordered_sets = static_cast<uint32_t>(p.ordered_sets.size());
     std::string out(reinterpret_cast<const char *>(&header), sizeof(header));
     out.resize(aligned(out.size()), '\0');
     write_array(out, p.exprs);
@@ -624,6 +656,7 @@ std::string serialize_program(const Program &p) {
     write_array(out, p.orders);
     write_array(out, p.windows);
     write_array(out, p.window_functions);
+    write_array(out, p.ordered_sets);
     return out;
 }
 

@@ -14,7 +14,7 @@ struct ProgramHeader {
     uint32_t magic = expected_magic;
     uint32_t exprs = 0, constants = 0, lookups = 0, sources = 0, source_columns = 0;
     uint32_t conjuncts = 0, joins = 0, lists = 0, aggregates = 0, pipelines = 0;
-    uint32_t sets = 0, distincts = 0, orders = 0, windows = 0, window_functions = 0;
+    uint32_t sets = 0, distincts = 0, orders = 0, windows = 0, window_functions = 0, ordered_sets = 0, unused = 0;
 };
 
 struct Program {
@@ -33,16 +33,22 @@ struct Program {
     std::vector<ir::OrderKey> orders;
     std::vector<ir::Window> windows;
     std::vector<ir::WindowFunction> window_functions;
+    std::vector<ir::OrderedSet> ordered_sets;
 
     const ir::Pipeline &main() const { return pipelines.back(); }
 
     // What a group of the result consists of; the groups that a device delivers have the main pipeline's keys and aggregates.
     size_t result_keys() const;
-    size_t result_aggregates() const { return main().aggregates.count + main().distincts.count; }
+    size_t result_aggregates() const { return grouped_aggregates() + main().ordered_sets.count; }
+    // Those that come of grouping, once or twice: all but the ordered sets, which stand last.
+    size_t grouped_aggregates() const { return main().aggregates.count + main().distincts.count; }
+    // How many keys of the main pipeline are keys of the result.
+    size_t shown_keys() const { return main().sets.count == 0 ? main().keys.count : main().result_keys; }
 
     // The types of the columns of delivered rows, those of window functions last.
     std::vector<Type> row_types() const;
     Type window_type(const ir::WindowFunction &function) const;
+    Type ordered_set_type(const ir::OrderedSet &set) const;
 
     // Is the second grouping there for DISTINCT aggregates alone: one set, of all keys of the result?
     bool counts_distinct() const;

@@ -36,7 +36,8 @@ std::vector<size_t> numbers(const std::vector<bool> &marked) {
 ExtremeRanks::ExtremeRanks(const Program &program) : places_(program.lookups.size()) {
     const ir::Pipeline &main = program.main();
     const bool rows = main.sink == ir::SinkKind::Rows;
-    if (has_unmatched(program) || main.having.count > 0 || main.sets.count > 0 || main.distincts.count > 0)
+    if (has_unmatched(program) || main.having.count > 0 || main.sets.count > 0 || main.distincts.count > 0 ||
+        main.ordered_sets.count > 0)
         return;
     const FirstRows first(program);
     if (rows ? first.all() : main.keys.count > 0)

@@ -83,7 +83,7 @@ class SecondAggregation {
     };
 
     GroupIndex empty() const {
-        return GroupIndex(program_.result_keys(), program_.result_aggregates(), memory_, cancel_);
+        return GroupIndex(program_.result_keys(), program_.grouped_aggregates(), memory_, cancel_);
     }
 
     // States, and values that come once, of some groups.

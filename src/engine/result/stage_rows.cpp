@@ -131,8 +131,14 @@ bool find_type(const Program &program, const ir::StageColumn &column, Type *type
     if (column.index >= program.result_aggregates())
         return false;
     *type = Type::I64;
+    if (column.field == GroupField::Count)
+        return true;
+    if (column.index >= program.grouped_aggregates()) {
+        *type = program.group_column_type(ir::group_values, column.index);
+        return column.field == GroupField::Value;
+    }
     // (Behind the aggregates of the first grouping stand those of DISTINCT, which are integers.)
-    if (column.field == GroupField::Count || column.index >= main.aggregates.count)
+    if (column.index >= main.aggregates.count)
         return true;
     const ir::Aggregate &aggregate = program.aggregates[main.aggregates.first + column.index];
     if (aggregate.arg != ir::none && aggregate.kind != ir::AggregateKind::Count)

@@ -28,6 +28,7 @@ class Rewriter {
         if (pipeline.sink == SinkKind::Rows) // (groups are asked for what they are, not for where they come from)
             pipeline.order = order(pipeline.order);
         pipeline.windows = pipeline.window_functions = {}; // which are of all rows, when these are among them
+        pipeline.arguments = pipeline.ordered_sets = {};   // likewise
         to_.pipelines.back() = pipeline;
         return std::move(to_);
     }

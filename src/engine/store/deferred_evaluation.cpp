@@ -162,6 +162,7 @@ class Finder {
     void add_sink(Index step, Index conjuncts) {
         add_list(pipeline_.keys, step, conjuncts);
         add_list(pipeline_.payload, step, conjuncts);
+        add_list(pipeline_.arguments, step, conjuncts);
         for (Index i = 0; i < pipeline_.aggregates.count; ++i)
             if (p_.aggregates[pipeline_.aggregates.first + i].arg != none)
                 add(p_.aggregates[pipeline_.aggregates.first + i].arg, step, conjuncts);

@@ -307,6 +307,31 @@ void make_values(const FragmentRun *run, const FragmentOutput *output, const Val
     }
 }
 
+// One array of each group.
+void show_percentiles(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, const Places &to) {
+    const FragmentOutput *element = output->element;
+    ArrayType *shape = DatumGetArrayTypeP(output->fractions->constvalue);
+    const Size count = static_cast<Size>(ArrayGetNItems(ARR_NDIM(shape), ARR_DIMS(shape)));
+    int16 length;
+    bool by_value;
+    char align;
+    get_typlenbyvalalign(element->typid, &length, &by_value, &align);
+    Datum *values = static_cast<Datum *>(palloc(count * page->ngroups * sizeof(Datum) + 1));
+    bool *nulls = static_cast<bool *>(palloc0(count * page->ngroups + 1));
+    for (uint64 g = 0; g < page->ngroups; ++g)
+        memset(nulls + g * count, to.null(g), count);
+    for (Size i = 0; i < count; ++i)
+        make_values(run, element,
+                    {reinterpret_cast<const char *>(&page->states[output->agg + i].low),
+                     run->fragment->naggregates * sizeof(ir::AggregateState), page->ngroups},
+                    {values + i, nulls + i, static_cast<int>(count)}, nullptr);
+    for (uint64 g = 0; g < page->ngroups; ++g)
+        to[g] = to.null(g) ? 0
+                           : PointerGetDatum(construct_md_array(values + g * count, nulls + g * count, ARR_NDIM(shape),
+                                                                ARR_DIMS(shape), ARR_LBOUND(shape), element->typid,
+                                                                length, by_value, align));
+}
+
 } // namespace
 
 bool has_unfit_values(const FragmentOutput *output) {
@@ -321,7 +346,7 @@ bool has_unfit_values(const FragmentOutput *output) {
     case OutputKind::Moments:
         return true;
     case OutputKind::StateValue:
-        return output->rank_lookup < 0 && is_float(output->type);
+        return output->rank_lookup < 0 && is_float(output->type) && !output->ordered;
     case OutputKind::GroupKey:
         return output->largest >= 0;
     default:
@@ -410,6 +435,8 @@ void show_groups(const FragmentRun *run, const GroupPage *page, const FragmentOu
     case OutputKind::StateValue:
     case OutputKind::OrderValue:
         return make_values(run, output, states, to, numerics);
+    case OutputKind::Percentiles:
+        return show_percentiles(run, page, output, to);
     case OutputKind::SumNumeric:
         if (numerics)
             return make_values(run, output, states, to, numerics);

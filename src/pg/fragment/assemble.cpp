@@ -347,6 +347,8 @@ static bool add_outputs(Assembly *a) {
     for (int i = 0; i < a->outputs.count; ++i)
         if (a->outputs[i].distinct)
             a->outputs[i].agg += a->states.states.count;
+        else if (a->outputs[i].ordered)
+            a->outputs[i].agg += a->states.states.count + a->states.distincts.count;
     if (a->states.keys.count > ir::max_group_keys)
         return refuse("more than %d group keys and arguments of DISTINCT aggregates", ir::max_group_keys);
     return true;
@@ -408,12 +410,16 @@ static bool may_drop_groups(const Assembly *a) {
     return true;
 }
 
+static int state_count(const AggregateStates *states) {
+    return states->states.count + states->distincts.count + states->ordered_sets.count;
+}
+
 // Which groups are wanted. The planner asks for more than may be possible, and keeps what is; see wanted_groups.cpp.
 static void add_wanted_groups(Assembly *a) {
     const FragmentSpec *spec = a->spec;
     if ((spec->having == NIL && spec->top == nullptr && !spec->sorted) || !may_drop_groups(a))
         return;
-    const int naggregates = a->states.states.count + a->states.distincts.count;
+    const int naggregates = state_count(&a->states);
     bool *narrow = static_cast<bool *>(palloc0(sizeof(bool) * static_cast<Size>(naggregates + 1)));
     narrow_sums(a, narrow);
     const GroupScope scope{spec, a->outputs.at, narrow};
@@ -533,7 +539,8 @@ static void describe(Assembly *a, Fragment *out) {
     for (int i = 0; i < out->noutputs; ++i)
         out->outputs[i].unified = unified_root(&a->t, out->outputs[i].unified);
     out->nkeys = a->group_keys + (list_length(spec->sets) > 1 ? 1 : 0);
-    out->naggregates = a->states.states.count + a->states.distincts.count;
+    out->naggregates = state_count(&a->states);
+    out->narguments = a->states.arguments.count;
 }
 
 static Fragment *make_fragment(Assembly *a) {

@@ -67,6 +67,7 @@ enum class OutputKind {
     StateValue, // min, max, bool_and, bit_and and their like: state `agg` as a value of typid (see type and scale; Code: see
                 // rank_lookup)
     OrderValue, // min, max of oids and enums: the same, as an unsigned number
+    Percentiles, // an array of values as `element` shows them, of the states from `agg` on
     Row,        // column `key` of a delivered row
 };
 
@@ -87,7 +88,10 @@ struct FragmentOutput {
     int key;         // GroupKey: which
     int agg;         // state that holds sum, min, max, bits or count; those of DISTINCT aggregates follow all others
     bool distinct;   // of a DISTINCT aggregate
+    bool ordered;    // of an ordered-set aggregate, whose states follow those
     List *arguments; // Grouping: numbers of keys
+    const FragmentOutput *element; // Percentiles: of the first state, but for `agg` ...
+    const Const *fractions;        // ... and the array that has as many elements
     int squares;     // state that holds the sum of squares
     int square_parts[square_sums] = {
         -1, -1, -1, -1,
@@ -128,6 +132,7 @@ struct Fragment : FragmentSpec {
     int nrow_columns;        // delivers_rows: of the device's rows: the outputs', then counts of int8
     int nkeys,
         naggregates; // of the groups that the device process delivers; of several sets, a group's number is its last key
+    int narguments; // of ordered-set aggregates
     // The engine's program in its wire format (engine/ir/program.hpp): header and arrays; FragmentConstants are filled in
     // by the executor directly in the copy it sends (program_constants points into `program`). NULL: no device can run it any more.
     char *program;

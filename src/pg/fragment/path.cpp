@@ -596,6 +596,10 @@ static Cost groups_cost(PlannerInfo *root, const Candidate *candidate, const Fra
     work.shown = std::min(work.shown, groups.delivered * work.shown_columns);
     tier::Ledger ledger = fragment_ledger(trial, &work, breakdown);
     price_groups(root, spec, trial, candidate->rows, groups, &ledger);
+    if (trial->narguments > 0) { // whose rows come once more, for each grouping set
+        const double rows = candidate->rows * std::max(list_length(spec->sets), 1);
+        ledger.ordered_sets(rows, trial->nkeys + trial->narguments, trial->narguments);
+    }
     ledger.plan_cost(tier::Stage::Emit, groups.delivered * (cpu_tuple_cost + results->cost.per_tuple));
     if (spec->sorted)
         ledger.sort(groups.delivered, trial->nkeys + trial->naggregates);

@@ -56,7 +56,7 @@ bool stage_field(const Fragment *fragment, int output, StageField *field) {
     case OutputKind::StateValue:
         if (of->rank_lookup >= 0)
             return false;
-        if (is_float(of->type))
+        if (is_float(of->type) && !of->ordered)
             field->column.refused = ir::refuse_zero;
         break;
     default:

@@ -87,6 +87,8 @@ static void write_main(Assembly *a, Writer *w) {
     pipeline.joins = write_joins(a, w, 0);
     pipeline.keys = append_all(&w->lists, a->states.keys);
     pipeline.payload = append_all(&w->lists, a->row_columns);
+    pipeline.arguments = append_all(&w->lists, a->states.arguments);
+    pipeline.ordered_sets.count = static_cast<ir::Index>(a->states.ordered_sets.count);
     pipeline.aggregates.first = 0;
     pipeline.aggregates.count = static_cast<ir::Index>(a->states.states.count);
     ListCell *cell;
@@ -159,6 +161,7 @@ template <class Visit> static void each_array(const Assembly *a, const Writer *w
     visit(&header->orders, w->orders);
     visit(&header->windows, a->windows);
     visit(&header->window_functions, a->window_functions);
+    visit(&header->ordered_sets, a->states.ordered_sets);
 }
 
 template <class T> static Size bytes_of(const Array<T> &array) { return sizeof(T) * static_cast<Size>(array.count); }

@@ -244,10 +244,19 @@ struct AggregateStates {
     Array<ir::Index> keys;
     Array<ir::Distinct> distincts;
     Array<Aggref *> distinct_owners; // per distinct: the first aggregate that asked for it
+    // Ordered-set aggregates, and what they are of (translate_ordered_set.cpp).
+    Array<ir::OrderedSet> ordered_sets;
+    Array<ir::Index> arguments;
 };
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out);
 // The state of this kind over `arg`, which is made of the aggregate's arguments under its filter; one that is there is shared.
 int add_state(AggregateStates *states, ir::AggregateKind kind, StateOf of, Aggref *aggref, ir::Index arg);
+// A value of which the device finds the smallest, or another one in their order: as a number of that order, which the output shows as the
+// value. The value may be of a numeric's scale only.
+bool translate_ordered_value(Translation *t, const Aggref *aggref, TypedExpr *value, FragmentOutput *out);
+// percentile_cont, percentile_disc, mode.
+bool is_ordered_set(const Aggref *aggref);
+bool translate_ordered_set(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out);
 // The node, or NULL where the aggregate's filter is not true.
 bool filter_argument(Translation *t, const Aggref *aggref, Type type, ir::Index *node);
 

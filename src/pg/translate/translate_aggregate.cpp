@@ -410,7 +410,37 @@ static bool translate_interval_sum(Translation *t, const TypedExpr &value, Aggre
     return true;
 }
 
+// Texts by their ranks; oids and enums by their numbers.
+bool translate_ordered_value(Translation *t, const Aggref *aggref, TypedExpr *value, FragmentOutput *out) {
+    if (is_text_kind(value->kind) || value->kind == SqlKind::Bytes) {
+        TypedExpr rank;
+        if (!make_text_node(t, value) ||
+            !translate_rank(t, *value, aggref->inputcollid, aggref->aggtype, &out->rank_lookup, &rank))
+            return false;
+        out->fixed_length = get_typlen(aggref->aggtype) > 0;
+        out->source = t->lookups[out->rank_lookup].source;
+        out->column = t->lookups[out->rank_lookup].column;
+        out->unified = value->unified;
+        out->type = Type::Code;
+        *value = rank;
+    }
+    if (value->kind == SqlKind::Enum && !t->binding && !has_plain_order(aggref->aggtype))
+        return false;
+    if (is_unsigned_kind(value->kind)) {
+        ir::Index node;
+        if (!as_own_node(t, *value, &node))
+            return false;
+        value->literal = false;
+        value->expr = order_node(t, value->kind, node);
+        value->type = Type::I64;
+        out->kind = OutputKind::OrderValue;
+    }
+    return true;
+}
+
 bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out) {
+    if (is_ordered_set(aggref))
+        return translate_ordered_set(t, aggref, states, out);
     if (!is_plain(aggref))
         return false;
     const FloatMoments *moments = find_moments(aggref->aggfnoid);
@@ -449,33 +479,12 @@ bool translate_aggregate(Translation *t, Aggref *aggref, AggregateStates *states
     if (value.mixed_scale && value.scale > max_scale_of_sums)
         return add_long_sum(t, value, aggref, states, out) &&
                (!is_variance(known->output) || add_squares(t, value, aggref, states, out));
-    if (is_text_kind(value.kind) || value.kind == SqlKind::Bytes) {
-        TypedExpr rank;
-        if (!make_text_node(t, &value) ||
-            !translate_rank(t, value, aggref->inputcollid, aggref->aggtype, &out->rank_lookup, &rank))
-            return false;
-        out->fixed_length = get_typlen(aggref->aggtype) > 0;
-        out->source = t->lookups[out->rank_lookup].source;
-        out->column = t->lookups[out->rank_lookup].column;
-        out->unified = value.unified;
-        out->type = Type::Code;
-        value = rank;
-    }
     if (known->output == OutputKind::EndInterval)
         return translate_interval_end(t, value, aggref, known->kind, states, out);
     if (value.kind == SqlKind::Interval)
         return translate_interval_sum(t, value, aggref, known->output, states, out);
-    if (value.kind == SqlKind::Enum && !t->binding && !has_plain_order(aggref->aggtype))
+    if (!translate_ordered_value(t, aggref, &value, out))
         return false;
-    if (is_unsigned_kind(value.kind)) {
-        ir::Index node;
-        if (!as_own_node(t, value, &node))
-            return false;
-        value.literal = false;
-        value.expr = order_node(t, value.kind, node);
-        value.type = Type::I64;
-        out->kind = OutputKind::OrderValue;
-    }
     Type type = value.type;
     if (value.kind == SqlKind::Float4 && sum) // PostgreSQL's avg(real) adds in double precision, too
         type = Type::F64;
