@@ -18,10 +18,10 @@ VACUUM (FREEZE, ANALYZE);
 
 -- every fraction and grouping
 SELECT check_matrix('SELECT %s, percentile_cont(%s) WITHIN GROUP (ORDER BY f8), percentile_disc(%2$s) WITHIN GROUP (ORDER BY n), percentile_cont(%2$s) WITHIN GROUP (ORDER BY k DESC), percentile_disc(%2$s) WITHIN GROUP (ORDER BY b DESC), count(*) FROM t GROUP BY 1', '{k,s,g,t,d,k % 3,id / 5,id,b,u,f8,nothing}', '{0,0.5}');
-SELECT check_matrix('SELECT %s FROM %s', ARRAY(SELECT format('%s(%s) WITHIN GROUP (ORDER BY %s)', f, p, x) FROM unnest('{percentile_cont,percentile_disc}'::text[]) f, unnest('{0,1,0.25,1e-300,0.9999999,1/3.0::float8,NULL}'::text[]) p, unnest('{f8,"k DESC"}'::text[]) x), '{t,few,t WHERE id < 0,"few GROUP BY k, g",hollow,hollow GROUP BY k,"few GROUP BY ()"}');
+SELECT check_matrix('SELECT %s FROM %s', ARRAY(SELECT format('%s(%s) WITHIN GROUP (ORDER BY %s)', f, p, x) FROM unnest('{percentile_cont,percentile_disc}'::text[]) f, unnest('{0,1,0.25,1e-300,0.9999999,1/3.0::float8,"NULL"}'::text[]) p, unnest('{f8,"k DESC"}'::text[]) x), '{t,few,t WHERE id < 0,"few GROUP BY k, g",hollow,hollow GROUP BY k,"few GROUP BY ()"}');
 -- every type in either order; of texts by their collation
-SELECT check_matrix('SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY %s %s), mode() WITHIN GROUP (ORDER BY %1$s %2$s), count(*) FROM t', '{k,s,b,f8,f4,n,w,d,ts,tz,g,t,c,ch,m,ti,o,e,nothing,"t COLLATE ""C""",k + s,"coalesce(n, 3)",upper(t),"extract(month FROM d)"}', '{"",DESC,NULLS FIRST}');
-SELECT check_matrix('SELECT s, g, percentile_disc(0.4) WITHIN GROUP (ORDER BY %s %s), mode() WITHIN GROUP (ORDER BY %1$s %2$s) FROM t GROUP BY s, g', '{k,s,b,f8,f4,n,w,d,ts,tz,g,t,c,ch,m,ti,o,e,nothing,"t COLLATE ""C""",k + s,upper(t)}', '{"",DESC}');
+SELECT check_matrix('SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY %s %s), mode() WITHIN GROUP (ORDER BY %1$s %2$s), count(*) FROM t', '{k,s,b,f8,f4,n,w,d,ts,tz,g,t,c,ch,m,ti,o,e,nothing,"t COLLATE \"C\"",k + s,"coalesce(n, 3)",upper(t),"extract(month FROM d)"}', '{"",DESC,NULLS FIRST}');
+SELECT check_matrix('SELECT s, g, percentile_disc(0.4) WITHIN GROUP (ORDER BY %s %s), mode() WITHIN GROUP (ORDER BY %1$s %2$s) FROM t GROUP BY s, g', '{k,s,b,f8,f4,n,w,d,ts,tz,g,t,c,ch,m,ti,o,e,nothing,"t COLLATE \"C\"",k + s,upper(t)}', '{"",DESC}');
 SELECT check_matrix('SELECT k, percentile_cont(0.3) WITHIN GROUP (ORDER BY %s %s) FROM t GROUP BY k', '{k,s,f8,f4,n,w,p,odd,nothing,f8 * 2 - k,"extract(epoch FROM ts)"}', '{"",DESC}', 'any');
 -- ties of modes, values that are all the same
 SELECT check_matrix('SELECT %s, mode() WITHIN GROUP (ORDER BY %s), percentile_disc(0.5) WITHIN GROUP (ORDER BY %2$s) FROM t GROUP BY 1', '{k,g,id / 3}', '{id % 2,id % 7 DESC,5,k,"n DESC",id * 1000003 % 7919}');
@@ -30,7 +30,7 @@ SELECT check_matrix('SELECT %s, percentile_cont(%s) WITHIN GROUP (ORDER BY odd),
 SELECT check_matrix('SELECT k, percentile_disc(%s) WITHIN GROUP (ORDER BY zero) = 0, percentile_cont(%1$s) WITHIN GROUP (ORDER BY zero) = 0, mode() WITHIN GROUP (ORDER BY zero) = 0 FROM t GROUP BY k', '{0,0.5,1}', '{""}', 'any');
 SELECT check_matrix('SELECT percentile_disc(%s) WITHIN GROUP (ORDER BY zero) FROM t WHERE id %% 3 <> 1', '{0,0.2,0.5,1}');
 -- arrays of fractions
-SELECT check_matrix('SELECT k, percentile_%s(%s) WITHIN GROUP (ORDER BY %s), count(n) FROM few GROUP BY k', '{cont,disc}', '{"ARRAY[0.5, 0.9, 0, 1]","''{{0.1,0.2},{0.3,0.4}}''","''[3:4]={0.5,0.5}''"}', '{f8,k DESC,n}', 'any');
+SELECT check_matrix('SELECT k, percentile_%s WITHIN GROUP (ORDER BY %s), count(n) FROM few GROUP BY k', '{"cont(ARRAY[0.5, 0.9, 0, 1])","disc(ARRAY[0.5, 0.9, 0, 1])","cont(''{{0.1,0.2},{0.3,0.4}}''::float8[])","disc(''{{0.1,0.2},{0.3,0.4}}''::float8[])","disc(''[3:4]={0.5,0.5}''::float8[])"}', '{f8,k DESC,n}');
 SELECT check_matrix('SELECT percentile_disc(%s) WITHIN GROUP (ORDER BY %s) FROM t', '{"ARRAY[0.5, 0.9, 0, 1]","ARRAY[0.5, NULL]","ARRAY[]::float8[]","NULL::float8[]"}', '{t,d,w,nothing,e,g}', 'any');
 -- FILTER, beside other aggregates, in expressions
 SELECT check_matrix('SELECT %s, percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FILTER (WHERE %s), percentile_cont(0.9) WITHIN GROUP (ORDER BY f8), mode() WITHIN GROUP (ORDER BY t) FILTER (WHERE %2$s), count(*) FILTER (WHERE %2$s), sum(n), avg(k), min(d), max(f8), count(DISTINCT s), stddev(n), bool_or(g), max(t) FROM t GROUP BY 1', '{k,t,g}', '{g,k > 30,false,n > 100 OR s IS NULL,id % 1000 = 3}');
@@ -44,7 +44,14 @@ SELECT check_matrix('SELECT %s', ARRAY['name, percentile_cont(0.5) WITHIN GROUP 
     's, percentile_cont(0.5) WITHIN GROUP (ORDER BY n) FROM t WHERE EXISTS (SELECT FROM dim WHERE dim.k = t.k AND part > 1) GROUP BY s', 'mode() WITHIN GROUP (ORDER BY d), percentile_cont(0.1) WITHIN GROUP (ORDER BY f8) FROM parts', 'k, mode() WITHIN GROUP (ORDER BY t) FROM parts GROUP BY k'], expect => 'any');
 -- fractions that are known when the query begins, or not at all; errors
 SELECT check_prepared('device', 'SELECT k, percentile_cont($1) WITHIN GROUP (ORDER BY f8), percentile_disc($1) WITHIN GROUP (ORDER BY n) FROM t GROUP BY k', '(float8)', '(0.5)', '(0)', '(1)', '(NULL)');
-SELECT check_prepared('any', 'SELECT k, percentile_cont($1) WITHIN GROUP (ORDER BY f8) FROM t WHERE id > $2 GROUP BY k', '(float8, int)', '(1.5, 0)', '(-1, 30000)', '(''NaN'', 0)', '(2, 20001)');
+SELECT check_prepared('device', 'SELECT k, percentile_cont($1) WITHIN GROUP (ORDER BY f8) FROM t WHERE id > $2 GROUP BY k', '(float8, int)', '(1, 0)', '(-1, 30000)', '(2, 20001)');
+PREPARE wrong(float8) AS SELECT k, percentile_disc($1) WITHIN GROUP (ORDER BY f8) FROM t GROUP BY k;
+SET gpuscan.offload = force;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE wrong(1.5);
+EXECUTE wrong('NaN');
+RESET plan_cache_mode;
+RESET gpuscan.offload;
 SELECT check_matrix('SELECT %s', ARRAY['percentile_cont(1.1) WITHIN GROUP (ORDER BY f8) FROM t', 'percentile_disc(-0.1) WITHIN GROUP (ORDER BY f8) FROM hollow', 'k, percentile_disc(2) WITHIN GROUP (ORDER BY f8) FROM hollow GROUP BY k', 'percentile_disc(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY f8) FROM t', 'percentile_cont(ARRAY[0.5, 2]) WITHIN GROUP (ORDER BY f8) FROM hollow', 'k, percentile_cont(k / 100.0) WITHIN GROUP (ORDER BY f8) FROM t GROUP BY k', 'k, percentile_cont(0.5) WITHIN GROUP (ORDER BY 10 / (k - 8)) FROM t GROUP BY k',
     'k, percentile_cont(0.5) WITHIN GROUP (ORDER BY 10 / (k - 8)) FILTER (WHERE k <> 8) FROM t GROUP BY k', 'percentile_cont(0.5) WITHIN GROUP (ORDER BY iv), mode() WITHIN GROUP (ORDER BY iv) FROM t', 'mode() WITHIN GROUP (ORDER BY p), percentile_disc(0.5) WITHIN GROUP (ORDER BY u) FROM t', 'rank(5) WITHIN GROUP (ORDER BY k), cume_dist(3) WITHIN GROUP (ORDER BY k) FROM t', 'mode() WITHIN GROUP (ORDER BY k USING OPERATOR(pg_catalog.>)) FROM t'], expect => 'any');
 -- rows that are new, changed and gone

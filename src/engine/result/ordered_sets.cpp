@@ -399,7 +399,8 @@ class OrderedSets {
           cancel_(cancel), nstates_(program.result_aggregates()), numbers_(memory) {}
 
     GroupTable run() {
-        check_fractions();
+        if (groups_.ngroups > 0)
+            check_fractions();
         add_states();
         for (Index set = 0; set < std::max<Index>(main_.sets.count, 1); ++set) {
             number_rows(set);
