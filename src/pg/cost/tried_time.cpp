@@ -18,7 +18,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr int most_values = 32, fewest_values = 4;
+constexpr int max_sampled = 32, min_sampled = 4;
 constexpr double enough_ns = 100e3;
 
 struct Trial {
@@ -70,14 +70,14 @@ int draw_rows(Trial *trial) {
         if (!trial->columns[i].has_values)
             return 0;
     }
-    for (int row = 0; row < most_values; ++row)
+    for (int row = 0; row < max_sampled; ++row)
         for (int i = 0; i < trial->ncolumns; ++i) {
             const int at = row * trial->ncolumns + i;
             double place = -1;
             if (!draw_value(&trial->columns[i], &random, &place, &trial->values[at], &trial->nulls[at]))
                 return row;
         }
-    return most_values;
+    return max_sampled;
 }
 
 void evaluate_row(const Trial *trial, int row) {
@@ -95,7 +95,7 @@ void evaluate_row(const Trial *trial, int row) {
 // Of the first rows, as many as there is time for.
 int rows_in_time(const Trial *trial, int rows) {
     const double begin = core_ns();
-    for (int row = 0, next_look = fewest_values; row < rows; ++row) {
+    for (int row = 0, next_look = min_sampled; row < rows; ++row) {
         evaluate_row(trial, row);
         if (row + 1 < next_look)
             continue;
@@ -117,7 +117,7 @@ double ns_of_rows(const Trial *trial, int rows) {
 void try_rows(void *argument) {
     Trial *trial = static_cast<Trial *>(argument);
     const int rows = draw_rows(trial);
-    if (rows < fewest_values)
+    if (rows < min_sampled)
         return;
     prepare(trial);
     trial->ns = ns_of_rows(trial, rows_in_time(trial, rows));
@@ -127,8 +127,8 @@ void try_rows(void *argument) {
 // In a memory context of its own.
 void try_expression(Trial *trial) {
     trial->columns = static_cast<ColumnDraws *>(palloc0(sizeof(ColumnDraws) * list_length(trial->vars)));
-    trial->values = static_cast<Datum *>(palloc0(sizeof(Datum) * list_length(trial->vars) * most_values));
-    trial->nulls = static_cast<bool *>(palloc0(sizeof(bool) * list_length(trial->vars) * most_values));
+    trial->values = static_cast<Datum *>(palloc0(sizeof(Datum) * list_length(trial->vars) * max_sampled));
+    trial->nulls = static_cast<bool *>(palloc0(sizeof(bool) * list_length(trial->vars) * max_sampled));
     bool all = true;
     ListCell *cell;
     foreach (cell, trial->vars)
