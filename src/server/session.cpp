@@ -552,7 +552,7 @@ void Session::keep_built(uint32_t pipeline, BuildIdentity identity, bool by_rows
             tables.keep(std::move(identity), table, fingerprint, table_origins_[pipeline].empty(), id);
     } else if (identity.described != 0) {
         identity.forget_rows();
-        table_ids_[pipeline] = same ? id : tables.keep(std::move(identity), table, 0);
+        table_ids_[pipeline] = same ? id : tables.keep_described(std::move(identity), table);
     }
 }
 

@@ -114,5 +114,26 @@ SELECT gpuscan.evict() > 0 AS evicted;
 CALL note(5);
 SELECT number FROM estimates WHERE at = 5 AND rows = 0;
 
+-- A table that another one's build probes, of which so many rows have changed that it is not told by its rows: the other is made anew.
+CREATE TABLE probing (a int);
+INSERT INTO probing SELECT i % 3000 FROM generate_series(1, 60000) i;
+CREATE TABLE middle (k int, j int);
+INSERT INTO middle SELECT i, i % 2000 FROM generate_series(0, 2999) i;
+CREATE TABLE leaf (j int, n int) WITH (fillfactor = 20);
+INSERT INTO leaf SELECT i, 1 FROM generate_series(0, 1999) i;
+SELECT wait_for_snapshots();
+VACUUM (FREEZE, ANALYZE) probing, middle, leaf;
+CREATE FUNCTION check_nested() RETURNS text LANGUAGE sql AS $$SELECT check_query('SELECT count(*), sum(leaf.n) FROM probing JOIN (middle JOIN leaf USING (j)) ON probing.a = middle.k')$$;
+SELECT check_nested();
+BEGIN;
+UPDATE leaf SET n = n + 1 WHERE j < 1000;
+SELECT check_nested();
+UPDATE leaf SET n = n + 1 WHERE j < 1000;
+SELECT check_nested();
+UPDATE leaf SET n = 1 WHERE j < 1000;
+SELECT check_nested();
+ROLLBACK;
+SELECT check_nested();
+
 SET client_min_messages = warning;
 DROP SCHEMA cached_join_tables CASCADE;

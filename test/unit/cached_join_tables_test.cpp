@@ -39,6 +39,20 @@ TEST(CachedJoinTablesTest, FoundByEqualBytes) {
     EXPECT_EQ(tables.bytes(), 10u);
 }
 
+// Two of one description have other rows, so what is made of the first is not made of the second.
+TEST(CachedJoinTablesTest, AnIdOfItsOwnWhereRowsAreNotKnown) {
+    CachedJoinTables tables;
+    BuildIdentity described = identity("a", {});
+    described.described = described.bytes.size();
+    const BuiltTableRef first = std::make_shared<Table>(10), second = std::make_shared<Table>(20);
+    const uint64_t id = tables.keep_described(described, first);
+    EXPECT_EQ(tables.find_described(described).other, first);
+    EXPECT_NE(tables.keep_described(described, second), id);
+    EXPECT_EQ(tables.find_described(described).other, second);
+    EXPECT_NE(tables.find_described(described).id, id);
+    EXPECT_EQ(tables.bytes(), 20u);
+}
+
 TEST(CachedJoinTablesTest, DeadWithAnyOfItsColumns) {
     CachedJoinTables tables;
     BufferRef first = std::make_shared<Buffer>(), second = std::make_shared<Buffer>();

@@ -62,6 +62,12 @@ uint64_t CachedJoinTables::keep_instead(BuildIdentity identity, BuiltTableRef ta
     return keep(std::move(identity), std::move(table), fingerprint);
 }
 
+uint64_t CachedJoinTables::keep_described(BuildIdentity identity, BuiltTableRef table) {
+    Entries out;
+    std::lock_guard<std::mutex> guard(lock_);
+    return has_room(table->bytes()) ? add(std::move(identity), std::move(table), next_id_++, out).id : 0;
+}
+
 uint64_t CachedJoinTables::keep_as(BuildIdentity identity, const Found &found, uint64_t fingerprint) {
     Entries out;
     std::lock_guard<std::mutex> guard(lock_);

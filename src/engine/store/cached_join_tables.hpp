@@ -71,6 +71,9 @@ class CachedJoinTables final : public LruCache<CachedJoinTable> {
                   uint64_t id = 0);
     // The same, of a table that was made from the one that was found as another build's, which goes: its rows are the relation's no more.
     uint64_t keep_instead(BuildIdentity identity, BuiltTableRef table, const Found &found, uint64_t fingerprint);
+    // The same, of a table of which only the description is known, not the rows (BuildIdentity::forget_rows): its id is new, and the
+    // one that was kept so before, of whatever rows, goes.
+    uint64_t keep_described(BuildIdentity identity, BuiltTableRef table);
     // The rows of a table that was found as another build's are the same ones: it is the table of this build. Answers its id.
     uint64_t keep_as(BuildIdentity identity, const Found &found, uint64_t fingerprint);
     // Somebody has such a build of which no table can be found.
