@@ -25,7 +25,7 @@ template <class T> void put(std::string &to, const std::vector<T> &values) {
 std::string PreparedKernels::shape_of(const Program &program) {
     const auto &[exprs, constants, lookups, sources, source_columns, conjuncts, joins, lists, aggregates, pipelines,
                  sets, distincts, orders, windows, window_functions, ordered_sets] =
-        program;                           // (every member: a new one does not compile here)
+        program;                                               // (every member: a new one does not compile here)
     (void)windows, (void)window_functions, (void)ordered_sets; // of rows that kernels have made
     std::string shape;
     put(shape, exprs);

@@ -66,10 +66,10 @@ class JoinTable::Reader {
 };
 
 // One thread lists the entries and looks for rows, 5 and 60 ns each; for more of them all threads had better make the table anew.
-constexpr size_t most_listed = 1 << 20, most_compared = 1 << 16;
+constexpr size_t max_listed = 1 << 20, max_compared = 1 << 16;
 
 bool JoinTable::read(const WorkContext &work, const std::vector<BuildRows> &without, BuildRows &rows) const {
-    if (rows_ > most_listed)
+    if (rows_ > max_listed)
         return false;
     Reader reader(*this, work);
     for (const BuildRows &part : without)
@@ -82,7 +82,7 @@ bool JoinTable::read(const WorkContext &work, const std::vector<BuildRows> &with
 // Every row of the other one is a row of this one, and as many there are.
 bool JoinTable::has_same_rows(const WorkContext &work, const JoinTable &other) const {
     const auto same_type = [](const auto &a, const auto &b) { return a.type == b.type; };
-    if (form_ != other.form_ || rows_ != other.rows_ || rows_ > most_compared || keys_.size() != other.keys_.size() ||
+    if (form_ != other.form_ || rows_ != other.rows_ || rows_ > max_compared || keys_.size() != other.keys_.size() ||
         !std::equal(payload_.begin(), payload_.end(), other.payload_.begin(), other.payload_.end(), same_type))
         return false;
     BuildRows rows;

@@ -10,7 +10,7 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/evaluation_times.h"
-#include "pg/cost/level_time.h"
+#include "pg/plan_time/level_time.h"
 
 namespace gpuscan {
 

@@ -3,7 +3,7 @@
 #include "pg/fragment/candidate_cost.h"
 
 #include "pg/cost/device_cost.h"
-#include "pg/cost/plan_time.h"
+#include "pg/plan_time/plan_time.h"
 
 namespace gpuscan {
 

@@ -10,8 +10,6 @@
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/expression_work.h"
-#include "pg/cost/level_time.h"
-#include "pg/cost/plan_time.h"
 #include "pg/cost/rowwise_pages.h"
 #include "pg/fragment/columns_read.h"
 #include "pg/fragment/hidden_rows.h"
@@ -19,6 +17,8 @@
 #include "pg/fragment/qual_order.h"
 #include "pg/fragment/readable.h"
 #include "pg/fragment/stage.h"
+#include "pg/plan_time/level_time.h"
+#include "pg/plan_time/plan_time.h"
 #include "pg/refusal.h"
 
 namespace gpuscan {

@@ -66,9 +66,9 @@ enum class OutputKind {
     Moments,     // var_pop and so on of floats, covariances, regressions: `final` of what follows from `moments`
     StateValue, // min, max, bool_and, bit_and and their like: state `agg` as a value of typid (see type and scale; Code: see
                 // rank_lookup)
-    OrderValue, // min, max of oids and enums: the same, as an unsigned number
+    OrderValue,  // min, max of oids and enums: the same, as an unsigned number
     Percentiles, // an array of values as `element` shows them, of the states from `agg` on
-    Row,        // column `key` of a delivered row
+    Row,         // column `key` of a delivered row
 };
 
 // Which sums a Moments output is made of: the states of those of x, y, x * x, y * y and x * y, and beside each of the
@@ -92,7 +92,7 @@ struct FragmentOutput {
     List *arguments; // Grouping: numbers of keys
     const FragmentOutput *element; // Percentiles: of the first state, but for `agg` ...
     const Const *fractions;        // ... and the array that has as many elements
-    int squares;     // state that holds the sum of squares
+    int squares;                   // state that holds the sum of squares
     int square_parts[square_sums] = {
         -1, -1, -1, -1,
         -1}; // or, of x = a * 2^62 + b * 2^31 + c: those of a * a, a * b, 2 * a * c + b * b, b * c, c * c; else -1
@@ -132,7 +132,7 @@ struct Fragment : FragmentSpec {
     int nrow_columns;        // delivers_rows: of the device's rows: the outputs', then counts of int8
     int nkeys,
         naggregates; // of the groups that the device process delivers; of several sets, a group's number is its last key
-    int narguments; // of ordered-set aggregates
+    int narguments;  // of ordered-set aggregates
     // The engine's program in its wire format (engine/ir/program.hpp): header and arrays; FragmentConstants are filled in
     // by the executor directly in the copy it sends (program_constants points into `program`). NULL: no device can run it any more.
     char *program;

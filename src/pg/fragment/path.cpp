@@ -22,7 +22,6 @@
 #include "pg/cost/group_count.h"
 #include "pg/cost/outer_values.h"
 #include "pg/cost/own_selectivity.h"
-#include "pg/cost/plan_time.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/plan_data.h"
@@ -31,6 +30,7 @@
 #include "pg/fragment/text_work.h"
 #include "pg/fragment/wanted_groups.h"
 #include "pg/guc.h"
+#include "pg/plan_time/plan_time.h"
 #include "pg/refusal.h"
 
 namespace gpuscan {

@@ -6,8 +6,8 @@
 
 #include "pg/cost/device_cost.h"
 #include "pg/cost/expression_work.h"
-#include "pg/cost/plan_walk.h"
 #include "pg/page_costs/planner_formulas.h"
+#include "pg/plan_time/plan_walk.h"
 
 namespace gpuscan {
 

@@ -10,7 +10,7 @@
 
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
-#include "pg/cost/plan_walk.h"
+#include "pg/plan_time/plan_walk.h"
 
 namespace gpuscan {
 

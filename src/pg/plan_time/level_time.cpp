@@ -1,6 +1,6 @@
 #include "pg/pg.h"
 
-#include "pg/cost/level_time.h"
+#include "pg/plan_time/level_time.h"
 
 #include "pg/cost/device_cost.h"
 

@@ -6,7 +6,7 @@
 
 #include "pg/cost/expression_work.h"
 #include "pg/cost/group_count.h"
-#include "pg/cost/plan_walk.h"
+#include "pg/plan_time/plan_walk.h"
 
 namespace gpuscan {
 

@@ -9,7 +9,7 @@
 // longer. A worker is a new process each time, and its first access to each page of shared memory is a page fault, which a session has long had.
 #include "pg/pg.h"
 
-#include "pg/cost/plan_time.h"
+#include "pg/plan_time/plan_time.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -18,10 +18,10 @@
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/expression_work.h"
-#include "pg/cost/level_time.h"
-#include "pg/cost/plan_walk.h"
 #include "pg/fragment/path.h"
 #include "pg/page_costs/planner_formulas.h"
+#include "pg/plan_time/level_time.h"
+#include "pg/plan_time/plan_walk.h"
 
 namespace gpuscan {
 
