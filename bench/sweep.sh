@@ -38,24 +38,34 @@ fill sales "$rows" 'id bigint NOT NULL, k int NOT NULL, u int NOT NULL, skewed i
     "i, i * 2654435761 % $rows, i * 40503 % 1000, (20 - floor(log(2, (i * 48271 % 1048576 + 1)::numeric)))::int, nullif(i % 7, 3), i * 7919 % 1000000 / 100.0, i * 7919 % 100000 / 10.0, sqrt(i), 'item number ' || i * 2654435761 % $rows, timestamp '2020-01-01' + i * interval '37 seconds', jsonb_build_object('k', i % 100, 'tag', 't' || i % 1000)"
 fill items "$items" 'id int NOT NULL, part int NOT NULL, kind int NOT NULL, title text' "i, i * 30011 % $items, i % 100, 'item number ' || i"
 fill spans "$items" 'lo int NOT NULL, hi int NOT NULL, label int NOT NULL' "i * 10, i * 10 + 9, i % 50"
-fill wide "$((rows / 10))" "$(seq -f 'c%g int' -s ', ' 1 40)" "$(seq -f 'i %% (7 + %g)' -s ', ' 1 40 | sed 's/%%/%/g')"
+fill wide "$((rows / 10))" "$(seq -f 'c%g int' -s ', ' 1 40)" "$(seq -f 'i %% (7 + %g)' -s ', ' 1 40)"
 
 # joined SEPARATOR FORMAT N: the numbers 1 .. N, printed so.
 joined() { seq -f "$2" -s "$1" 1 "$3"; }
 
+# chain N: so many joins.
+chain() {
+    local i
+    for ((i = 1; i <= $1; ++i)); do
+        printf 'JOIN items i%d ON i%d.id = sales.k ' "$i" "$i"
+    done
+}
+
 points=0 jumps=0 slower=0 wrong=0
-# sweep FAMILY 'VALUES' QUERY: the query for each value, which stands for :x in it, and its multiples for :list, :arms, :ors, :sums, :keys.
+# sweep FAMILY 'VALUES' QUERY: the query for each value, which stands for :x in it, and its multiples for :list, :arms,
+# :ors, :sums, :keys, :likes; :chain is so many joins.
 sweep() {
     local family=$1 x query postgres gpuscan marks before_postgres='' before_gpuscan=''
     ((${#arguments[@]} == 0)) || [[ " ${arguments[*]} " == *" $family "* ]] || return 0
     for x in $2; do
         query=$3
         query=${query//:list/$([[ $3 != *:list* ]] || joined , '%.0f' "$x" | awk -F, -v OFS=, -v n="$rows" '{ for (i = 1; i <= NF; ++i) $i = $i * 7919 % n } 1')}
-        query=${query//:arms/$([[ $3 != *:arms* ]] || joined ' ' 'WHEN u = %.0f THEN k %% 10' "$x" | sed 's/%%/%/g')}
+        query=${query//:arms/$([[ $3 != *:arms* ]] || joined ' ' 'WHEN u = %.0f THEN k %% 10' "$x")}
         query=${query//:ors/$([[ $3 != *:ors* ]] || joined ' OR ' 'u = 3 * %.0f' "$x")}
         query=${query//:sums/$([[ $3 != *:sums* ]] || joined ', ' 'sum(c%.0f)' "$x")}
         query=${query//:keys/$([[ $3 != *:keys* ]] || joined ', ' 'c%.0f' "$x")}
-        query=${query//:likes/$([[ $3 != *:likes* ]] || joined ' OR ' "name LIKE '%%%.0f77%%'" "$x" | sed 's/%%/%/g')}
+        query=${query//:chain/$([[ $3 != *:chain* ]] || chain "$x")}
+        query=${query//:likes/$([[ $3 != *:likes* ]] || joined ' OR ' "name LIKE '%%%.0f77%%'" "$x")}
         query=${query//:x/$x}
         same "$query" || { note "$family, $x: another result than PostgreSQL's"; wrong=1; }
         postgres=$(reps=1 warmups=1 on_postgres "$query")
@@ -111,12 +121,12 @@ sweep join_groups '10 100 1000 10000 100000' 'SELECT count(*), sum(s) FROM (SELE
 sweep left_join '1 10 50 100' 'SELECT count(*), count(items.id), sum(amount) FROM sales LEFT JOIN items ON items.id = sales.k AND kind < :x'
 sweep semi_join '1 10 50 100' 'SELECT count(*), sum(amount) FROM sales WHERE k IN (SELECT id FROM items WHERE kind < :x)'
 sweep anti_join '1 10 50 100' 'SELECT count(*), sum(amount) FROM sales WHERE NOT EXISTS (SELECT FROM items WHERE items.id = k AND kind < :x)'
-sweep join_ranges "10 100 1000 10000" 'SELECT count(*), sum(label) FROM sales JOIN spans ON k BETWEEN lo AND hi WHERE lo <= :x * 10'
-chain() { joined ' ' 'JOIN items i%.0f ON i%.0f.id = sales.k' 1; }
+sweep join_ranges '10 100 1000 10000' 'SELECT count(*), sum(label) FROM sales JOIN spans ON k BETWEEN lo AND hi WHERE lo <= :x * 10 AND sales.id <= 20000'
+sweep joins '1 2 3 4 6' 'SELECT count(*), sum(amount) FROM sales :chain WHERE i1.kind < 10 * :x'
 # sorts, windows, time
 sweep time_buckets '10 60 3600 86400 604800' "SELECT count(*), sum(c) FROM (SELECT floor(extract(epoch FROM at) / :x) * :x AS b, count(*) c FROM sales GROUP BY 1) x"
 sweep window_partitions '1 10 1000 100000' 'SELECT sum(r), count(*) FROM (SELECT rank() OVER (PARTITION BY k % :x ORDER BY amount) r FROM sales) x'
-sweep correlated '10 1000 10000 100000' 'SELECT count(*) FROM sales WHERE amount > 1.2 * (SELECT avg(amount) FROM sales s WHERE s.k % :x = sales.k % :x)'
+sweep correlated '10 1000 10000 100000' 'SELECT count(*) FROM items WHERE id <= 200 AND kind > 1.2 * (SELECT avg(kind) FROM items i WHERE i.part % :x = items.part % :x)'
 sweep set_operations '10 1000 100000' 'SELECT count(*) FROM (SELECT k % :x FROM sales INTERSECT SELECT id FROM items) x'
 drop_tables
 echo "written: $csv"

@@ -20,7 +20,7 @@ namespace {
 // Large enough that taking a morsel costs nothing, small enough that threads end together and the pool serves others.
 constexpr uint32_t morsel_rows = piece_rows;
 
-constexpr size_t interval_bytes = 5 * sizeof(int64_t); // of an entry while entries are put in the order of their bounds
+constexpr size_t interval_bytes = 6 * sizeof(int64_t); // of an entry while entries are put in the order of their bounds
 
 struct Morsel {
     const ChunkView *chunk;

@@ -47,26 +47,6 @@ void sort_long_run(const WorkContext &work, Place *places, size_t n) {
         memcpy(static_cast<void *>(places), from, n * sizeof(Place));
 }
 
-template <class T> void gather(const uint8_t *from, const Place *places, size_t n, uint8_t *to) {
-    for (size_t i = 0; i < n; ++i)
-        memcpy(to + i * sizeof(T), from + places[i].entry * sizeof(T), sizeof(T));
-}
-
-void gather(size_t width, const uint8_t *from, const Place *places, size_t n, uint8_t *to) {
-    switch (width) {
-    case 1:
-        return gather<uint8_t>(from, places, n, to);
-    case 2:
-        return gather<uint16_t>(from, places, n, to);
-    case 4:
-        return gather<uint32_t>(from, places, n, to);
-    case 8:
-        return gather<uint64_t>(from, places, n, to);
-    default:
-        return gather<uint128>(from, places, n, to);
-    }
-}
-
 } // namespace
 
 // Calls task(run) for the entries of each key that has more than one; threads share the keys.
@@ -106,6 +86,12 @@ void JoinTable::order_by_intervals(const WorkContext &work, WorkArray<int64_t> l
     for (const Run &run : long_runs)
         sort_long_run(work, places.data() + run.first, run.count);
 
+    WorkArray<uint32_t> entries(work.memory);
+    entries.resize(entries_);
+    work.pieces(entries_, piece_rows, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i)
+            entries[i] = places[i].entry;
+    });
     // (All of them or none: there may be no memory for the last.)
     std::vector<WorkArray<uint8_t>> moved;
     const auto reorder = [&](const WorkArray<uint8_t> &values, size_t width) {
@@ -113,7 +99,7 @@ void JoinTable::order_by_intervals(const WorkContext &work, WorkArray<int64_t> l
         moved.back().resize(values.size());
         uint8_t *const to = moved.back().data();
         work.pieces(values.size() / width, piece_rows, [&](size_t begin, size_t end) {
-            gather(width, values.data(), places.data() + begin, end - begin, to + begin * width);
+            kernels().gather(width, end - begin, values.data(), entries.data() + begin, to + begin * width);
         });
     };
     for (const PayloadColumn &column : payload_) {
@@ -130,7 +116,7 @@ void JoinTable::order_by_intervals(const WorkContext &work, WorkArray<int64_t> l
         reach.resize(entries_);
         work.pieces(entries_, piece_rows, [&](size_t begin, size_t end) {
             for (size_t i = begin; i < end; ++i)
-                reach[i] = high[places[i].entry];
+                reach[i] = high[entries[i]];
         });
         each_run(work, [&](Run run) {
             for (size_t i = run.first + 1; i < run.first + run.count; ++i)

@@ -623,6 +623,14 @@ std::unique_ptr<Execution> Session::prepare_again(const Program &program) {
     return execution;
 }
 
+// The same, with the tables that this one has built.
+std::unique_ptr<Execution> Session::prepare_with_tables(const Program &program) {
+    std::unique_ptr<Execution> execution = prepare_again(program);
+    for (uint32_t p = 0; p < pipeline_; ++p)
+        execution->use_build(p, execution_->finished_build(p));
+    return execution;
+}
+
 // When the main pipeline has seen all of its rows: those of right and full joins' tables that were no row's partner.
 void Session::run_rest() {
     auto prepare = [this](const Program &program) { return prepare_again(program); };
@@ -654,12 +662,8 @@ void Session::collect_arguments(const PassInput &input, bool last) {
         rest_stats_ += stats;
         return true;
     };
-    if (!input.chunks.empty()) {
-        const std::unique_ptr<Execution> execution = prepare_again(rows);
-        for (uint32_t p = 0; p < pipeline_; ++p)
-            execution->use_build(p, execution_->finished_build(p));
-        collect(*execution, input.chunks);
-    }
+    if (!input.chunks.empty())
+        collect(*prepare_with_tables(rows), input.chunks);
     if (last && has_unmatched(program_))
         run_unmatched(
             rows, *execution_, [this](const Program &program) { return prepare_again(program); }, collect);
@@ -673,10 +677,7 @@ void Session::order_sets() {
 // The main pipeline's rows once more: what tables were built stays.
 void Session::begin_again() {
     rest_stats_ += execution_->stats();
-    std::unique_ptr<Execution> next = prepare_again(program_);
-    for (uint32_t p = 0; p < pipeline_; ++p)
-        next->use_build(p, execution_->finished_build(p));
-    execution_ = std::move(next);
+    execution_ = prepare_with_tables(program_);
 }
 
 // Runs an only pass over rough ranks until its result, which run() answers, shows none (extreme_ranks.hpp).

@@ -172,6 +172,7 @@ class Session {
     void add_rows(RowTable &&pass);
     void run_rest();
     std::unique_ptr<Execution> prepare_again(const Program &program);
+    std::unique_ptr<Execution> prepare_with_tables(const Program &program);
     void collect_arguments(const PassInput &input, bool last);
     void order_sets();
     template <class Run> auto with_room(Run run) -> decltype(run());

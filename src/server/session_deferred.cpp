@@ -82,16 +82,10 @@ std::vector<uint32_t> Session::codes_that_reach(const DeferredLookup &deferred) 
     make_skipper(pipeline_).skip(input.chunks);
     if (input.chunks.empty())
         return {};
-    const std::unique_ptr<Execution> execution = device_->device->prepare(program, cancel_);
-    for (uint32_t i = 0; i < lookups_.size(); ++i) {
-        LookupState &state = lookups_[i];
+    for (LookupState &state : lookups_)
         if (state.growing)
             state.growing->finish();
-        if (state.table)
-            execution->set_lookup(i, state.table);
-    }
-    for (uint32_t p = 0; p < pipeline_; ++p)
-        execution->use_build(p, execution_->finished_build(p));
+    const std::unique_ptr<Execution> execution = prepare_with_tables(program);
     const GroupTable groups = execution->run_aggregate(input.chunks);
     const ExecutionStats stats = execution->stats();
     rest_stats_.kernel_us += stats.kernel_us;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <random>
 
+#include "cell.hpp"
 #include "engine/result/ordered_sets.hpp"
 #include "program_builder.hpp"
 
@@ -16,13 +17,8 @@ namespace gpuscan {
 namespace {
 
 using namespace ir;
-
-// A value, in its order.
-struct Cell {
-    bool null = false;
-    int128 i = 0;
-    double f = 0;
-};
+using test::Cell;
+using test::store;
 
 bool before(Type type, const Cell &a, const Cell &b) {
     if (!is_float(type))
@@ -44,28 +40,6 @@ Cell cell_of(Type type, const AggregateState &state) {
         cell.i = static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(state.high)) << 64 | state.low);
     }
     return cell;
-}
-
-void store(Type type, const Cell &cell, uint8_t *to) {
-    const auto put = [to](auto value) { memcpy(to, &value, sizeof value); };
-    switch (type) {
-    case Type::Bool:
-        return put(static_cast<uint8_t>(cell.i));
-    case Type::I16:
-        return put(static_cast<int16_t>(cell.i));
-    case Type::I32:
-        return put(static_cast<int32_t>(cell.i));
-    case Type::Code:
-        return put(static_cast<uint32_t>(cell.i));
-    case Type::I64:
-        return put(static_cast<int64_t>(cell.i));
-    case Type::I128:
-        return put(cell.i);
-    case Type::F32:
-        return put(static_cast<float>(cell.f));
-    case Type::F64:
-        return put(cell.f);
-    }
 }
 
 // Rows of some columns, keys first, as a device delivers them: in several blocks.
@@ -127,7 +101,7 @@ struct Case {
                 for (size_t i = 0; i < n; ++i) {
                     nulls[i] = rows[first + i][c].null;
                     any |= rows[first + i][c].null;
-                    store(types[c], rows[first + i][c], values.data() + i * type_width(types[c]));
+                    store(rows[first + i][c], types[c], values.data() + i * type_width(types[c]));
                 }
                 memory->push_back(std::move(values));
                 memory->push_back(std::move(nulls));

@@ -10,23 +10,21 @@
 #include <memory>
 #include <random>
 
+#include "cell.hpp"
 #include "engine/result/window.hpp"
 
 namespace gpuscan {
 namespace {
 
 using namespace ir;
+using test::Cell;
+using test::store;
 
 // The columns of the rows. `Id` is unique.
 enum : Index { Part, Order, Id, Small, Long, Wide, Float, Single, Flag, Text, Filled, ncolumns };
 constexpr Type types[] = {Type::I32, Type::F64, Type::I64,  Type::I16,  Type::I64, Type::I128,
                           Type::F64, Type::F32, Type::Bool, Type::Code, Type::I64};
 
-struct Cell {
-    bool null;
-    int128 i;
-    double f;
-};
 using Row = std::vector<Cell>;
 
 bool is_real(Type type) { return type == Type::F64 || type == Type::F32; }
@@ -63,28 +61,6 @@ Cell random_cell(Index column, size_t row, std::mt19937_64 &random) {
         cell.i = static_cast<int>(random() % 2000) - 1000;
     }
     return cell;
-}
-
-void store(const Cell &cell, Type type, uint8_t *to) {
-    const auto put = [to](auto value) { memcpy(to, &value, sizeof value); };
-    switch (type) {
-    case Type::Bool:
-        return put(static_cast<uint8_t>(cell.i));
-    case Type::I16:
-        return put(static_cast<int16_t>(cell.i));
-    case Type::I32:
-        return put(static_cast<int32_t>(cell.i));
-    case Type::Code:
-        return put(static_cast<uint32_t>(cell.i));
-    case Type::I64:
-        return put(static_cast<int64_t>(cell.i));
-    case Type::I128:
-        return put(cell.i);
-    case Type::F32:
-        return put(static_cast<float>(cell.f));
-    case Type::F64:
-        return put(cell.f);
-    }
 }
 
 Cell load(const RowBlock::Column &column, Type type, size_t row) {

@@ -36,6 +36,28 @@ template <> struct ValueOf<Type::F32> { using T = float; };
 template <> struct ValueOf<Type::F64> { using T = double; };
 template <> struct ValueOf<Type::Code> { using T = uint32_t; };
 
+// Calls work(T()) for the C++ type of the values.
+template <class Work> void with_type(Type type, const Work &work) {
+    switch (type) {
+    case Type::Bool:
+        return work(ValueOf<Type::Bool>::T());
+    case Type::I16:
+        return work(ValueOf<Type::I16>::T());
+    case Type::I32:
+        return work(ValueOf<Type::I32>::T());
+    case Type::Code:
+        return work(ValueOf<Type::Code>::T());
+    case Type::I64:
+        return work(ValueOf<Type::I64>::T());
+    case Type::I128:
+        return work(ValueOf<Type::I128>::T());
+    case Type::F32:
+        return work(ValueOf<Type::F32>::T());
+    case Type::F64:
+        return work(ValueOf<Type::F64>::T());
+    }
+}
+
 // Bytes of one value in a column.
 constexpr size_t type_width(Type type) {
     constexpr size_t width[type_count] = {1, 2, 4, 8, 16, 4, 8, 4};

@@ -25,28 +25,6 @@ constexpr size_t sample_margin = 96;              // three times the deviation o
 constexpr size_t shared_values = size_t(1) << 20; // a group of more is all threads' work
 constexpr uint64_t counted_range = 4;             // so many numbers for each value are counted one by one
 
-// Calls work(T()) for the C++ type of the values.
-template <class Work> void with_type(Type type, const Work &work) {
-    switch (type) {
-    case Type::Bool:
-        return work(uint8_t());
-    case Type::I16:
-        return work(int16_t());
-    case Type::I32:
-        return work(int32_t());
-    case Type::Code:
-        return work(uint32_t());
-    case Type::I64:
-        return work(int64_t());
-    case Type::I128:
-        return work(int128());
-    case Type::F32:
-        return work(float());
-    case Type::F64:
-        return work(double());
-    }
-}
-
 template <class T> T load(const uint8_t *values, size_t row) {
     T value;
     memcpy(&value, values + row * sizeof value, sizeof value);

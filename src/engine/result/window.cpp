@@ -71,28 +71,6 @@ template <class T> void find_edges(const Column &key, uint8_t edge, size_t first
     }
 }
 
-// Calls work(T()) for the C++ type of the values.
-template <class Work> void with_type(Type type, const Work &work) {
-    switch (type) {
-    case Type::Bool:
-        return work(uint8_t());
-    case Type::I16:
-        return work(int16_t());
-    case Type::I32:
-        return work(int32_t());
-    case Type::Code:
-        return work(uint32_t());
-    case Type::I64:
-        return work(int64_t());
-    case Type::I128:
-        return work(int128());
-    case Type::F32:
-        return work(float());
-    case Type::F64:
-        return work(double());
-    }
-}
-
 // ---- rows and their frames ----
 
 struct Frame {

@@ -55,9 +55,7 @@ uint64_t CachedJoinTables::keep_instead(BuildIdentity identity, BuiltTableRef ta
     {
         Entries out;
         std::lock_guard<std::mutex> guard(lock_);
-        const CachedJoinTable *const former = look_up(found.former->bytes, out);
-        if (former != nullptr && former->id == found.id)
-            remove(former->key(), out);
+        forget_former(found, out);
     }
     return keep(std::move(identity), std::move(table), fingerprint);
 }
@@ -71,9 +69,7 @@ uint64_t CachedJoinTables::keep_described(BuildIdentity identity, BuiltTableRef 
 uint64_t CachedJoinTables::keep_as(BuildIdentity identity, const Found &found, uint64_t fingerprint) {
     Entries out;
     std::lock_guard<std::mutex> guard(lock_);
-    const CachedJoinTable *const former = look_up(found.former->bytes, out);
-    if (former != nullptr && former->id == found.id)
-        remove(former->key(), out);
+    forget_former(found, out);
     CachedJoinTable *entry = look_up(identity.bytes, out);
     if (entry == nullptr && has_room(found.other->bytes()))
         entry = &add(std::move(identity), found.other, found.id, out);
@@ -96,6 +92,12 @@ void CachedJoinTables::tell(CachedBuilds *builds) {
 }
 
 // ---- under the lock ----
+
+void CachedJoinTables::forget_former(const Found &found, Entries &out) {
+    const CachedJoinTable *const former = look_up(found.former->bytes, out);
+    if (former != nullptr && former->id == found.id)
+        remove(former->key(), out);
+}
 
 CachedJoinTable &CachedJoinTables::add(BuildIdentity identity, BuiltTableRef table, uint64_t id, Entries &out) {
     const size_t bytes = table->bytes();

@@ -86,6 +86,7 @@ class CachedJoinTables final : public LruCache<CachedJoinTable> {
     static constexpr size_t max_fingerprints = 4; // of a table: builds that are written differently and are the same
 
     void leave(CachedJoinTable &entry) override;
+    void forget_former(const Found &found, Entries &out);
     CachedJoinTable &add(BuildIdentity identity, BuiltTableRef table, uint64_t id, Entries &out);
     void give(uint64_t fingerprint, CachedJoinTable &entry, bool tell);
     bool take_away(uint64_t fingerprint);

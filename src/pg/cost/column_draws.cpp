@@ -134,6 +134,16 @@ bool examine_column(PlannerInfo *root, Var *column, ColumnDraws *draws) {
     return HeapTupleIsValid(draws->statistics.statsTuple) && draws->statistics.acl_ok;
 }
 
+TupleDesc row_of(const ColumnDraws *columns, int ncolumns) {
+    TupleDesc descriptor = CreateTemplateTupleDesc(ncolumns);
+    for (int i = 0; i < ncolumns; ++i) {
+        int32 typmod = columns[i].column->vartypmod;
+        const Oid type = getBaseTypeAndTypmod(columns[i].column->vartype, &typmod);
+        TupleDescInitEntry(descriptor, static_cast<AttrNumber>(i + 1), nullptr, type, typmod, 0);
+    }
+    return descriptor;
+}
+
 void read_statistics(ColumnDraws *draws) {
     draws->null_share = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(draws->statistics.statsTuple))->stanullfrac;
     draws->order = correlation_of(draws);

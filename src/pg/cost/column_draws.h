@@ -25,6 +25,9 @@ struct ColumnDraws {
 // Looks up the column's statistics, which are to be released. False: there are none, or not for the user.
 bool examine_column(PlannerInfo *root, Var *column, ColumnDraws *draws);
 
+// What a row of the columns is like, domains as their base types.
+TupleDesc row_of(const ColumnDraws *columns, int ncolumns);
+
 // Reads the values. To be called in the memory context in which they are drawn.
 void read_statistics(ColumnDraws *draws);
 

@@ -137,16 +137,6 @@ struct Evaluation {
     TupleTableSlot *slot;
 };
 
-TupleDesc row_of(const Sample *sample) {
-    TupleDesc descriptor = CreateTemplateTupleDesc(sample->ncolumns);
-    for (int i = 0; i < sample->ncolumns; ++i) {
-        int32 typmod = sample->columns[i].column->vartypmod;
-        const Oid type = getBaseTypeAndTypmod(sample->columns[i].column->vartype, &typmod);
-        TupleDescInitEntry(descriptor, static_cast<AttrNumber>(i + 1), nullptr, type, typmod, 0);
-    }
-    return descriptor;
-}
-
 int number_of(const List *columns, const Var *column) {
     ListCell *cell;
     foreach (cell, columns)
@@ -185,7 +175,7 @@ ExprState *initialize(Expr *expression, const Sample *sample) {
 
 Evaluation prepare(const Sample *sample) {
     Evaluation evaluation{};
-    evaluation.slot = MakeSingleTupleTableSlot(row_of(sample), &TTSOpsVirtual);
+    evaluation.slot = MakeSingleTupleTableSlot(row_of(sample->columns, sample->ncolumns), &TTSOpsVirtual);
     evaluation.context = CreateStandaloneExprContext();
     evaluation.context->ecxt_scantuple = evaluation.slot;
     ListCell *cell;

@@ -42,21 +42,11 @@ double core_ns() {
     return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-TupleDesc row_of(const Trial *trial) {
-    TupleDesc descriptor = CreateTemplateTupleDesc(trial->ncolumns);
-    for (int i = 0; i < trial->ncolumns; ++i) {
-        int32 typmod = trial->columns[i].column->vartypmod;
-        const Oid type = getBaseTypeAndTypmod(trial->columns[i].column->vartype, &typmod);
-        TupleDescInitEntry(descriptor, static_cast<AttrNumber>(i + 1), nullptr, type, typmod, 0);
-    }
-    return descriptor;
-}
-
 void prepare(Trial *trial) {
     Node *initialized = over_slot(reinterpret_cast<Expr *>(trial->expression), trial->vars);
     fix_opfuncids(initialized);
     trial->state = ExecInitExpr(reinterpret_cast<Expr *>(initialized), nullptr);
-    trial->slot = MakeSingleTupleTableSlot(row_of(trial), &TTSOpsVirtual);
+    trial->slot = MakeSingleTupleTableSlot(row_of(trial->columns, trial->ncolumns), &TTSOpsVirtual);
     trial->context = CreateStandaloneExprContext();
     trial->context->ecxt_scantuple = trial->slot;
 }
