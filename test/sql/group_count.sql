@@ -40,8 +40,10 @@ SELECT keys, postgres BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS postgres, hos
     $$left(name, 6)$$, $$left(code, 1)$$, $$coalesce(code, 'none') = 'none'$$, $$CASE WHEN id < 1000 THEN 'new' WHEN id < 50000 THEN 'old' END$$,
     $$date_trunc('month', at), id % 10$$, $$day, extract(year FROM day)$$, $$date_trunc('year', day), date_trunc('month', day)$$, $$gone + 1$$,
     -- of several columns, which are drawn independently
-    $$(small + id) % 10$$, $$small + id$$, $$CASE WHEN day > local THEN 'before' WHEN at > day THEN 'after' END, small % 5$$, $$date_trunc('month', coalesce(at, day))$$, $$left(code, 1) || left(name, 1)$$, $$day, (day - local::date) % 10$$
+    $$(small + id) % 10$$, $$CASE WHEN day > local THEN 'before' WHEN at > day THEN 'after' END, small % 5$$, $$date_trunc('month', coalesce(at, day))$$, $$left(code, 1) || left(name, 1)$$, $$day, (day - local::date) % 10$$
 ]) keys, groups_of('t', keys);
+-- (of very many values of several columns the draws tell by how few are equal, so within a factor of 4)
+SELECT postgres BETWEEN actual / 4 AND actual * 4 AS postgres, host BETWEEN actual / 4 AND actual * 4 AS host, actual FROM groups_of('t', 'small + id');
 -- of the rows that pass conditions on the same columns
 SELECT keys, condition, postgres BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS postgres, host BETWEEN actual / 2 - 1 AND actual * 2 + 1 AS host, actual FROM (VALUES
     ($$at::date$$, $$at >= '2021-03-01' AND at < '2021-04-01'$$), ($$date_trunc('hour', at)$$, $$at < timestamptz '2020-02-01' + interval '1 week'$$), ($$extract(hour FROM local)$$, $$local::time < '03:00'$$),

@@ -38,7 +38,7 @@ ok 'make demo-events, which it names' demo "$next"
 is 'uses the same server, too' "$(server_of demo-events)" "$first"
 ok 'all answers are equal' grep -q '^14/14 equal' "$tap_files/demo-events"
 ok 'the commands that it names work' try_next demo-events
-ok 'the reason of a query is given beside its times' grep -qE '^running .* window' "$tap_files/demo-events"
+ok 'the reason of a query is given beside its times' grep -qE '^one_user .* PostgreSQL: estimated' "$tap_files/demo-events"
 
 stop=$(grep '^make demo-stop' "$tap_files/demo-events.next")
 ok 'the command that stops the server' bash -c "$stop"
