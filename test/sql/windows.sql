@@ -70,8 +70,8 @@ SELECT check_orders('SELECT k FROM t ORDER BY k FETCH FIRST 3 ROWS WITH TIES', '
 -- DISTINCT ON, groups of aggregates that no device knows, DISTINCT and ORDER BY together
 SELECT check_orders('SELECT %s', '{"DISTINCT ON (k) k, id, t FROM t ORDER BY k, id","DISTINCT ON (t, k) t, k, id FROM t ORDER BY t, k DESC, id DESC","DISTINCT ON (dim.name) dim.name, t.id FROM t JOIN dim USING (k) ORDER BY dim.name, t.id"}');
 SELECT check_matrix('SELECT %s', '{"k, array_agg(id ORDER BY id) FROM t GROUP BY k","t, string_agg(id::text, '','' ORDER BY id DESC), count(*) FROM t GROUP BY t","k, percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FROM t GROUP BY k"}'::text[]);
--- windows that are PostgreSQL's (of a text's maximum), and others
-SELECT check_order('SELECT id, max(c) OVER (ORDER BY id) FROM t ORDER BY id');
+-- windows that are PostgreSQL's (of a character's maximum), and others
+SELECT check_order('SELECT id, max(ch) OVER (ORDER BY id) FROM t ORDER BY id');
 SELECT check_orders('SELECT %s FROM t ORDER BY %s', '{"id, rank() OVER (PARTITION BY k ORDER BY n, id), dense_rank() OVER (PARTITION BY k ORDER BY n, id)","id, sum(n) OVER (PARTITION BY t ORDER BY id), count(*) OVER (PARTITION BY t ORDER BY id)"}', '{id}', sorted => false);
 SELECT check_matrix('SELECT %s', '{"id, row_number() OVER (ORDER BY id) FROM t","id, k, rank() OVER (PARTITION BY k ORDER BY n), dense_rank() OVER (PARTITION BY k ORDER BY n) FROM t","id, sum(n) OVER (PARTITION BY t ORDER BY id), avg(k) OVER (PARTITION BY t ORDER BY id), min(d) OVER (PARTITION BY t ORDER BY id), count(*) OVER (PARTITION BY t) FROM t","id, lag(n) OVER w, lead(t, 2, ''none'') OVER w, first_value(d) OVER w FROM t WINDOW w AS (PARTITION BY g ORDER BY id)","id, ntile(7) OVER (ORDER BY b DESC, id) FROM t WHERE k > 3","name, t.id, sum(n) OVER (PARTITION BY name ORDER BY t.id ROWS 3 PRECEDING) FROM t JOIN dim USING (k)",
     "* FROM (SELECT id, row_number() OVER (PARTITION BY t ORDER BY n DESC, id) AS r FROM t) x WHERE r <= 3","id, rank() OVER (PARTITION BY k ORDER BY n, id), rank() OVER (PARTITION BY t ORDER BY b, id) FROM t","id, sum(n) OVER (ORDER BY d RANGE BETWEEN ''3 days'' PRECEDING AND CURRENT ROW) FROM t WHERE d BETWEEN ''2024-01-01'' AND ''2024-12-31''","k, sum(count(*)) OVER (ORDER BY k) FROM t GROUP BY k","id, cume_dist() OVER (PARTITION BY g ORDER BY ts, id), percent_rank() OVER (PARTITION BY g ORDER BY ts, id) FROM parts"}'::text[]);
@@ -97,7 +97,7 @@ BEGIN
                            (SELECT 'PostgreSQL: ' || string_agg(DISTINCT replace(n #>> '{}', 'Incremental ', ''), ', ') FROM jsonb_path_query(plan, '$.**."Node Type"') n WHERE n #>> '{}' LIKE '%Sort%'));
 END $$;
 SET gpuscan.offload = force;
-SELECT sorts('SELECT id, max(c) OVER (PARTITION BY k ORDER BY n DESC) FROM t');
+SELECT sorts('SELECT id, max(ch) OVER (PARTITION BY k ORDER BY n DESC) FROM t');
 SELECT sorts('SELECT DISTINCT ON (k) k, id FROM t ORDER BY k, id DESC NULLS LAST');
 SELECT sorts('SELECT k, array_agg(id) FROM t GROUP BY k ORDER BY k');
 SELECT sorts('SELECT j, k FROM other ORDER BY k, j');

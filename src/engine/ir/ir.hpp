@@ -332,11 +332,13 @@ enum class WindowKind : uint8_t {
 struct WindowFunction {
     WindowKind kind = WindowKind::RowNumber;
     uint8_t narrow = 0;
-    uint8_t tested = 0;  // 1: only rows are delivered whose result compares with `bound` ...
-    Op test = Op::Le;    // ... as this says; results of type I64
-    Index window = 0;    // of the pipeline's windows
-    Index arg = none;    // a column of the payload; none: it has no argument
-    Index other = none;  // Lag, Lead: a column for rows that have no such row (none: NULL)
+    uint8_t tested = 0; // 1: only rows are delivered whose result compares with `bound` ...
+    Op test = Op::Le;   // ... as this says; results of type I64
+    Index window = 0;   // of the pipeline's windows
+    Index arg = none;   // a column of the payload; none: it has no argument
+    Index other =
+        none; // Lag, Lead: a column for rows that have no such row (none: NULL). Min, Max: what is shown of the row that has
+              // the value, codes (none: that)
     Index number = none; // Lag, Lead, Ntile, NthValue: constant, I64; of NULL the result is NULL
     Index bound = none;  // constant, I64
 };

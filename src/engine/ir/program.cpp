@@ -429,7 +429,8 @@ class Checker {
         require(has_arg ? function.arg < pipeline.payload.count : function.arg == none,
                 "argument of a window function");
         const bool shifts = kind == WindowKind::Lag || kind == WindowKind::Lead;
-        require(function.other == none || (shifts && function.other < pipeline.payload.count),
+        const bool extreme = kind == WindowKind::Min || kind == WindowKind::Max;
+        require(function.other == none || ((shifts || extreme) && function.other < pipeline.payload.count),
                 "second argument of a window function");
         const bool has_number = shifts || kind == WindowKind::Ntile || kind == WindowKind::NthValue;
         require(has_number ? function.number < p.constants.size() && p.constants[function.number].type == Type::I64
@@ -446,11 +447,12 @@ class Checker {
             return;
         const auto type_of = [&](Index column) { return p.exprs[p.lists[pipeline.payload.first + column]].type; };
         const Type type = type_of(function.arg);
-        require(function.other == none || type_of(function.other) == type, "types of a window function");
+        require(function.other == none || type_of(function.other) == (extreme ? Type::Code : type),
+                "types of a window function");
         require(kind != WindowKind::Sum || type == Type::F64 || is_integer(type), "type of a sum");
         require(!function.narrow || is_integer(type), "type of a narrow sum");
         require(kind != WindowKind::Average || type == Type::F64, "type of an average");
-        require((kind != WindowKind::Min && kind != WindowKind::Max) || type != Type::Code, "codes have no order");
+        require(!extreme || type != Type::Code, "codes have no order");
     }
 
     void check_windows(const Pipeline &pipeline) {
@@ -574,6 +576,9 @@ Type Program::window_type(const WindowFunction &function) const {
         return Type::I32;
     case WindowKind::Sum:
         return argument() == Type::F64 ? Type::F64 : function.narrow ? Type::I64 : Type::I128;
+    case WindowKind::Min:
+    case WindowKind::Max:
+        return function.other != none ? Type::Code : argument();
     default:
         return argument();
     }

@@ -1,6 +1,7 @@
 // Window functions over delivered rows; see window.hpp.
 #include "engine/result/window.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -114,13 +115,14 @@ Frame frame_of(const FrameRule &rule, const Place &at) {
     return frame;
 }
 
-// Partitions of one thread.
+// Partitions of one thread, or those that its rows are in.
 struct Slice {
     const uint8_t *edges;              // of all rows
     const WorkArray<uint64_t> &starts; // of all partitions, and the number of rows behind them
     size_t first, last;                // partitions
     const std::atomic<uint32_t> *cancel;
     size_t from, to; // rows: the first and the last partition may be cut
+    unsigned thread;
 
     // visit(begin, end)
     template <class Visit> void each_partition(const Visit &visit) const {
@@ -131,28 +133,32 @@ struct Slice {
         }
     }
 
-    // visit(begin, end, from, to): a partition, and the rows of it that are the thread's. Where each row is computed for
-    // itself, even one partition keeps all threads busy.
+    // visit(begin, end, from, to): a partition, and the rows of it that are the thread's: even one partition keeps all threads busy.
     template <class Visit> void each_piece(const Visit &visit) const {
         CancelPoint point(cancel);
         for (size_t p = first; p < last; ++p) {
             const size_t begin = starts[p], end = starts[p + 1];
             visit(begin, end, std::max(begin, from), std::min(end, to));
-            point.worked((end - begin) * 16);
+            point.worked((std::min(end, to) - std::max(begin, from)) * 16);
         }
     }
 
-    // begin(): a partition begins; visit(place)
+    // begin(partition, row): a partition begins, for the thread with that row of it; visit(place)
     template <class Begin, class Visit> void each_row(const Begin &begin, const Visit &visit) const {
         CancelPoint point(cancel);
         for (size_t p = first; p < last; ++p) {
             Place at{};
-            at.begin = at.end_of_peers = starts[p];
+            at.begin = starts[p];
             at.end = starts[p + 1];
-            begin(at.begin);
-            for (at.row = at.begin; at.row < at.end; ++at.row) {
+            const size_t first_row = std::max<size_t>(at.begin, from), end_of_rows = std::min<size_t>(at.end, to);
+            at.end_of_peers = at.first_peer = first_row;
+            while (at.first_peer > at.begin && edges[at.first_peer] == no_edge)
+                --at.first_peer;
+            begin(p, first_row);
+            for (at.row = first_row; at.row < end_of_rows; ++at.row) {
                 if (at.row == at.end_of_peers) {
-                    at.first_peer = at.row;
+                    if (at.row > first_row)
+                        at.first_peer = at.row;
                     do {
                         ++at.end_of_peers;
                     } while (at.end_of_peers < at.end && edges[at.end_of_peers] == no_edge);
@@ -272,24 +278,31 @@ void number_rows(const Slice &slice, const Result &to) {
 
 void rank_rows(const Slice &slice, WindowKind kind, const Result &to) {
     int64_t dense = 0;
-    slice.each_row([&](size_t) { dense = 0; },
-                   [&](const Place &at) {
-                       dense += at.row == at.first_peer;
-                       const int64_t rank = static_cast<int64_t>(at.first_peer - at.begin) + 1;
-                       const size_t rows = at.end - at.begin;
-                       switch (kind) {
-                       case WindowKind::Rank:
-                           return to.put<int64_t>(at.row, rank);
-                       case WindowKind::DenseRank:
-                           return to.put<int64_t>(at.row, dense);
-                       case WindowKind::PercentRank:
-                           return to.put<double>(
-                               at.row, rows <= 1 ? 0.0 : static_cast<double>(rank - 1) / static_cast<double>(rows - 1));
-                       default:
-                           return to.put<double>(at.row, static_cast<double>(at.end_of_peers - at.begin) /
-                                                             static_cast<double>(rows));
-                       }
-                   });
+    const auto begin = [&](size_t partition, size_t row) { // (the first row of all has no edge)
+        const uint8_t *const first = slice.edges + slice.starts[partition];
+        const auto count = [&](size_t rows) {
+            return rows - static_cast<size_t>(std::count(first, first + rows, uint8_t(no_edge)));
+        };
+        dense = 0;
+        if (kind == WindowKind::DenseRank && row > slice.starts[partition])
+            dense = static_cast<int64_t>(count(row - slice.starts[partition]) + (*first == no_edge));
+    };
+    slice.each_row(begin, [&](const Place &at) {
+        dense += at.row == at.first_peer;
+        const int64_t rank = static_cast<int64_t>(at.first_peer - at.begin) + 1;
+        const size_t rows = at.end - at.begin;
+        switch (kind) {
+        case WindowKind::Rank:
+            return to.put<int64_t>(at.row, rank);
+        case WindowKind::DenseRank:
+            return to.put<int64_t>(at.row, dense);
+        case WindowKind::PercentRank:
+            return to.put<double>(at.row,
+                                  rows <= 1 ? 0.0 : static_cast<double>(rank - 1) / static_cast<double>(rows - 1));
+        default:
+            return to.put<double>(at.row, static_cast<double>(at.end_of_peers - at.begin) / static_cast<double>(rows));
+        }
+    });
 }
 
 // The first rows % buckets of them have a row more than the others.
@@ -328,7 +341,67 @@ void shift(const Slice &slice, const Column &arg, const Column &other, int64_t b
 
 // ---- functions of the frame ----
 
-constexpr auto nothing = [](size_t) {};
+constexpr auto nothing = [](size_t, size_t) {};
+
+// What the rows of a partition before those of a thread add up to, and what those of a whole one do that threads share. A frame that
+// begins with its partition goes on from there.
+template <class Sum> class Carry {
+  public:
+    // of(first, end): the sum of some rows of one partition; each(work): work(slice) by all threads
+    template <class Each, class Of>
+    Carry(const FrameRule &rule, unsigned threads, const Each &each, const Of &of)
+        : whole_(rule.end == FrameBound::UnboundedFollowing), shares_(threads) {
+        if (rule.start != FrameBound::UnboundedPreceding || rule.ends != nullptr || rule.end == FrameBound::Preceding ||
+            threads == 1)
+            return;
+        carries_ = true;
+        each([&](const Slice &slice) {
+            Share &own = shares_[slice.thread];
+            own.from = slice.from;
+            own.begin = slice.starts[slice.first];
+            const size_t last = slice.starts[slice.last - 1], end = slice.starts[slice.first + 1];
+            own.last = last;
+            if (whole_ && slice.from > own.begin)
+                own.head = of(slice.from, std::min<size_t>(end, slice.to));
+            if (slice.to < slice.starts[slice.last])
+                own.tail = of(std::max<size_t>(last, slice.from), slice.to);
+        });
+        for (unsigned t = 1; t < threads; ++t)
+            if (shares_[t].from > shares_[t].begin) {
+                if (shares_[t - 1].last < shares_[t - 1].from)
+                    shares_[t].before = shares_[t - 1].before;
+                shares_[t].before.add(shares_[t - 1].tail);
+            }
+    }
+
+    // The sum of the rows that a thread finds added up when it comes to its first row of the partition, and where these end.
+    size_t begin(const Slice &slice, size_t partition, size_t row, Sum &sum) const {
+        const size_t begin = slice.starts[partition], end = slice.starts[partition + 1];
+        sum = Sum();
+        if (!carries_ || (row == begin && (!whole_ || end <= slice.to)))
+            return begin;
+        if (!whole_) {
+            sum = shares_[slice.thread].before;
+            return row;
+        }
+        size_t t = slice.thread;
+        while (t + 1 < shares_.size() && shares_[t + 1].from < end)
+            ++t;
+        sum = shares_[t].before;
+        sum.add(shares_[t].head);
+        return end;
+    }
+
+  private:
+    struct Share {
+        size_t from = 0, begin = 0, last = 0; // the thread's first row; where its first and its last partition begin
+        Sum before, head, tail; // of its first partition before it; its own rows of that; of its last partition
+    };
+
+    const bool whole_; // frames are partitions
+    bool carries_ = false;
+    std::vector<Share> shares_; // by thread
+};
 
 template <class T>
 void pick(const Slice &slice, const FrameRule &rule, WindowKind kind, const Column &arg, int64_t number,
@@ -352,7 +425,11 @@ template <class Add, class Remove> struct Moving {
     Remove remove;
     size_t first = 0, end = 0;
 
-    void restart(size_t begin) { first = end = begin; }
+    // `added`: the rows before it are in already.
+    void restart(size_t begin, size_t added) {
+        first = begin;
+        end = added;
+    }
     void move(const Frame &frame) {
         if (frame.first >= end) { // what is between was never in
             for (; first < end; ++first)
@@ -367,64 +444,84 @@ template <class Add, class Remove> struct Moving {
 };
 template <class Add, class Remove> Moving<Add, Remove> moving(Add add, Remove remove) { return {add, remove}; }
 
-void count_frames(const Slice &slice, const FrameRule &rule, const Column &arg, const Result &to) {
+struct RowCount {
+    int64_t count = 0;
+    void add(const RowCount &other) { count += other.count; }
+};
+
+RowCount count_values(const Column &arg, size_t first, size_t end) {
+    return {arg.nulls != nullptr ? std::count(arg.nulls + first, arg.nulls + end, uint8_t(0)) : 0};
+}
+
+void count_frames(const Slice &slice, const FrameRule &rule, const Column &arg, const Carry<RowCount> &carry,
+                  const Result &to) {
     if (arg.nulls == nullptr) {
         slice.each_row(nothing, [&](const Place &at) {
             to.put<int64_t>(at.row, static_cast<int64_t>(frame_of(rule, at).rows()));
         });
         return;
     }
-    int64_t count = 0;
-    auto rows = moving([&](size_t i) { count += arg.nulls[i] == 0; }, [&](size_t i) { count -= arg.nulls[i] == 0; });
-    slice.each_row(
-        [&](size_t begin) {
-            count = 0;
-            rows.restart(begin);
-        },
-        [&](const Place &at) {
-            rows.move(frame_of(rule, at));
-            to.put(at.row, count);
-        });
+    RowCount of;
+    auto rows =
+        moving([&](size_t i) { of.count += arg.nulls[i] == 0; }, [&](size_t i) { of.count -= arg.nulls[i] == 0; });
+    slice.each_row([&](size_t partition,
+                       size_t row) { rows.restart(slice.starts[partition], carry.begin(slice, partition, row, of)); },
+                   [&](const Place &at) {
+                       rows.move(frame_of(rule, at));
+                       to.put(at.row, of.count);
+                   });
 }
 
 [[noreturn]] void overflow() { throw DeviceError("a sum of a window overflows"); }
 
-template <class T>
-void sum_integers(const Slice &slice, const FrameRule &rule, const Column &arg, bool narrow, const Result &to) {
+struct IntegerSum {
     int128 sum = 0;
-    int64_t count = 0;
-    auto rows = moving(
-        [&](size_t i) {
-            if (arg.null(i))
-                return;
-            if (__builtin_add_overflow(sum, static_cast<int128>(arg.at<T>(i)), &sum))
-                overflow();
-            ++count;
-        },
-        [&](size_t i) {
-            if (arg.null(i))
-                return;
-            if (__builtin_sub_overflow(sum, static_cast<int128>(arg.at<T>(i)), &sum))
-                overflow();
-            --count;
-        });
-    slice.each_row(
-        [&](size_t begin) {
-            sum = 0;
-            count = 0;
-            rows.restart(begin);
-        },
-        [&](const Place &at) {
-            rows.move(frame_of(rule, at));
-            if (narrow && sum != static_cast<int64_t>(sum))
-                overflow();
-            if (count == 0)
-                narrow ? to.put_null<int64_t>(at.row) : to.put_null<int128>(at.row);
-            else if (narrow)
-                to.put<int64_t>(at.row, static_cast<int64_t>(sum));
-            else
-                to.put<int128>(at.row, sum);
-        });
+    int64_t count = 0; // of values
+
+    void add(const IntegerSum &other) {
+        if (__builtin_add_overflow(sum, other.sum, &sum))
+            overflow();
+        count += other.count;
+    }
+    template <class T> void add(const Column &arg, size_t row) {
+        if (!arg.null(row))
+            add(IntegerSum{static_cast<int128>(arg.at<T>(row)), 1});
+    }
+    template <class T> void remove(const Column &arg, size_t row) {
+        if (arg.null(row))
+            return;
+        if (__builtin_sub_overflow(sum, static_cast<int128>(arg.at<T>(row)), &sum))
+            overflow();
+        --count;
+    }
+};
+
+template <class T> IntegerSum add_integers(const Column &arg, size_t first, size_t end) {
+    IntegerSum sum;
+    for (size_t i = first; i < end; ++i)
+        sum.add<T>(arg, i);
+    return sum;
+}
+
+template <class T>
+void sum_integers(const Slice &slice, const FrameRule &rule, const Column &arg, bool narrow,
+                  const Carry<IntegerSum> &carry, const Result &to) {
+    IntegerSum of;
+    auto rows = moving([&](size_t i) { of.add<T>(arg, i); }, [&](size_t i) { of.remove<T>(arg, i); });
+    slice.each_row([&](size_t partition,
+                       size_t row) { rows.restart(slice.starts[partition], carry.begin(slice, partition, row, of)); },
+                   [&](const Place &at) {
+                       rows.move(frame_of(rule, at));
+                       const int128 sum = of.sum;
+                       if (narrow && sum != static_cast<int64_t>(sum))
+                           overflow();
+                       if (of.count == 0)
+                           narrow ? to.put_null<int64_t>(at.row) : to.put_null<int128>(at.row);
+                       else if (narrow)
+                           to.put<int64_t>(at.row, static_cast<int64_t>(sum));
+                       else
+                           to.put<int128>(at.row, sum);
+                   });
 }
 
 // A sum of floats as PostgreSQL begins and continues it; `count` is of values.
@@ -505,31 +602,34 @@ void put_sum(const FloatSum &sum, bool average, size_t row, const Result &to) {
         to.put<double>(row, average ? (sum.sum + 0.0) / static_cast<double>(sum.count) : sum.sum);
 }
 
-void sum_floats(const Slice &slice, const FrameRule &rule, const Column &arg, bool average, const WorkMemoryRef &memory,
-                const Result &to) {
+FloatSum add_floats(const Column &arg, size_t first, size_t end) {
+    FloatSum sum;
+    for (size_t i = first; i < end; ++i)
+        sum.add(arg, i);
+    return sum;
+}
+
+void sum_floats(const Slice &slice, const FrameRule &rule, const Column &arg, bool average,
+                const Carry<FloatSum> &carry, const WorkMemoryRef &memory, const Result &to) {
     if (average)
-        slice.each_partition([&](size_t begin, size_t end) {
-            for (size_t i = begin; i < end; ++i)
+        slice.each_piece([&](size_t, size_t, size_t first, size_t last) {
+            for (size_t i = first; i < last; ++i)
                 if (!arg.null(i) && std::isfinite(arg.at<double>(i)) && std::fabs(arg.at<double>(i)) > average_limit)
                     overflow();
         });
     if (rule.start == FrameBound::UnboundedPreceding) {
         FloatSum sum;
         size_t end = 0;
-        slice.each_row(
-            [&](size_t begin) {
-                sum = {};
-                end = begin;
-            },
-            [&](const Place &at) {
-                for (const size_t last = frame_of(rule, at).end; end < last; ++end)
-                    sum.add(arg, end);
-                put_sum(sum, average, at.row, to);
-            });
+        slice.each_row([&](size_t partition, size_t row) { end = carry.begin(slice, partition, row, sum); },
+                       [&](const Place &at) {
+                           for (const size_t last = frame_of(rule, at).end; end < last; ++end)
+                               sum.add(arg, end);
+                           put_sum(sum, average, at.row, to);
+                       });
         return;
     }
     FloatQueue queue(arg, memory);
-    slice.each_row([&](size_t begin) { queue.restart(begin); },
+    slice.each_row([&](size_t partition, size_t) { queue.restart(slice.starts[partition]); },
                    [&](const Place &at) {
                        const Frame frame = frame_of(rule, at);
                        FloatSum sum;
@@ -546,39 +646,88 @@ template <class T> bool below(T a, T b) { return a < b; }
 bool below(float a, float b) { return a < b || (a == a && b != b); }
 bool below(double a, double b) { return a < b || (a == a && b != b); }
 
-// A queue of the rows that could still be the least (or largest) one of a frame: each is below all behind it. Of equal ones the last is
-// shown, as by PostgreSQL's functions.
+// Which rows have the least (or largest) values? Of equal ones the last is shown, as by PostgreSQL's functions. `shown` is what such a
+// row shows, where that is not its value. Equal values may look different there (1.5 and 1.50); which of two rows that tie is the last one
+// is PostgreSQL's luck.
+template <class T> struct Ends {
+    const Column &arg, &shown;
+    const uint8_t *edges;
+    bool largest;
+
+    bool stays(uint64_t a, uint64_t b) const {
+        const T x = arg.at<T>(a), y = arg.at<T>(b);
+        const bool stays = largest ? below(y, x) : below(x, y);
+        if (shown.values != nullptr && !stays && !(largest ? below(x, y) : below(y, x)) &&
+            shown.at<uint32_t>(a) != shown.at<uint32_t>(b) &&
+            std::all_of(edges + a + 1, edges + b + 1, [](uint8_t edge) { return edge == no_edge; }))
+            throw DeviceError("equal values of a window are written in different ways");
+        return stays;
+    }
+
+    // `end`: the row that has it, and one more; 0: none.
+    void show(uint64_t end, size_t row, const Result &to) const {
+        if (shown.values == nullptr)
+            put<T>(arg, end, row, to);
+        else
+            put<uint32_t>(shown, end, row, to);
+    }
+
+  private:
+    template <class Shown> static void put(const Column &from, uint64_t end, size_t row, const Result &to) {
+        if (end == 0 || from.null(end - 1))
+            to.put_null<Shown>(row);
+        else
+            to.put<Shown>(row, from.at<Shown>(end - 1));
+    }
+};
+
+template <class T> struct EndRow {
+    const Ends<T> *ends = nullptr;
+    uint64_t row = 0; // and one more; 0: none
+
+    void add(const EndRow &other) {
+        if (row == 0 || (other.row != 0 && !other.ends->stays(row - 1, other.row - 1)))
+            *this = other;
+    }
+};
+
+template <class T> EndRow<T> end_of_rows(const Ends<T> &ends, size_t first, size_t end) {
+    EndRow<T> found;
+    for (size_t i = first; i < end; ++i)
+        if (!ends.arg.null(i))
+            found.add({&ends, i + 1});
+    return found;
+}
+
+// A queue of the rows that could still be the least (or largest) one of a frame: each is below all behind it.
 template <class T>
-void find_ends(const Slice &slice, const FrameRule &rule, const Column &arg, bool largest, const WorkMemoryRef &memory,
-               const Result &to) {
+void find_ends(const Slice &slice, const FrameRule &rule, const Ends<T> &ends, const Carry<EndRow<T>> &carry,
+               const WorkMemoryRef &memory, const Result &to) {
     WorkArray<uint64_t> queue(memory);
     size_t head = 0;
-    const auto stays = [&](uint64_t a, uint64_t b) {
-        return largest ? below(arg.at<T>(b), arg.at<T>(a)) : below(arg.at<T>(a), arg.at<T>(b));
-    };
     auto rows = moving(
         [&](size_t i) {
-            if (arg.null(i))
+            if (ends.arg.null(i))
                 return;
             size_t size = queue.size();
-            while (size > head && !stays(queue[size - 1], i))
+            while (size > head && !ends.stays(queue[size - 1], i))
                 --size;
             queue.resize(size);
             queue.push_back(i);
         },
         [&](size_t i) { head += head < queue.size() && queue[head] == i; });
     slice.each_row(
-        [&](size_t begin) {
+        [&](size_t partition, size_t row) {
+            EndRow<T> before;
             queue.resize(0);
             head = 0;
-            rows.restart(begin);
+            rows.restart(slice.starts[partition], carry.begin(slice, partition, row, before));
+            if (before.row != 0)
+                queue.push_back(before.row - 1);
         },
         [&](const Place &at) {
             rows.move(frame_of(rule, at));
-            if (head == queue.size())
-                to.put_null<T>(at.row);
-            else
-                to.put<T>(at.row, arg.at<T>(queue[head]));
+            ends.show(queue.size() > head ? queue[head] + 1 : 0, at.row, to);
         });
 }
 
@@ -603,9 +752,12 @@ bool holds(ir::Op op, int64_t a, int64_t b) {
 
 class Windows {
   public:
-    Windows(const Program &program, RowTable rows, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
-        : p_(program), rows_(std::move(rows)), memory_(memory), cancel_(cancel), edges_(memory), starts_(memory),
-          firsts_(memory), ends_(memory) {
+    Windows(const Program &program, RowTable rows, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel,
+            unsigned threads)
+        : p_(program), rows_(std::move(rows)), memory_(memory), cancel_(cancel),
+          threads_(threads == 0 ? threads_worth(rows_.nrows)
+                                : static_cast<unsigned>(std::clamp<size_t>(rows_.nrows, 1, threads))),
+          edges_(memory), starts_(memory), firsts_(memory), ends_(memory) {
         const ir::Range payload = p_.main().payload;
         for (ir::Index c = 0; c < payload.count; ++c)
             types_.push_back(p_.exprs[p_.lists[payload.first + c]].type);
@@ -809,7 +961,7 @@ class Windows {
         for (ir::Index k = 0; k < window.keys.count; ++k) {
             const Column key = flat(sort_column(p_.orders[window.keys.first + k]).column);
             const uint8_t edge = k < window.partition ? partition_edge : peers_edge;
-            in_slices(threads_worth(rows_.nrows), rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
+            in_slices(threads_, rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
                 with_type(key.type, [&](auto value) {
                     gpuscan::find_edges<decltype(value)>(key, edge, first, last, edges_.data());
                 });
@@ -856,26 +1008,26 @@ class Windows {
                 offset_of(window.end_offset)};
     }
 
-    // Of whole partitions, or of rows wherever these stand (each_piece).
-    template <class Work> void each_slice(const Work &work, bool cut = false) const {
-        const unsigned threads = threads_worth(rows_.nrows);
-        if (cut) {
-            const auto holder_of = [&](uint64_t row) {
-                return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin()) - 1;
-            };
-            in_slices(threads, rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
-                if (first < last)
-                    work(
-                        Slice{edges_.data(), starts_, holder_of(first), holder_of(last - 1) + 1, cancel_, first, last});
-            });
-            return;
-        }
+    // Of rows, wherever their partitions begin.
+    template <class Work> void each_piece(const Work &work) const {
+        const auto holder_of = [&](uint64_t row) {
+            return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin()) - 1;
+        };
+        in_slices(threads_, rows_.nrows, [&](unsigned thread, uint64_t first, uint64_t last) {
+            if (first < last)
+                work(Slice{edges_.data(), starts_, holder_of(first), holder_of(last - 1) + 1, cancel_, first, last,
+                           thread});
+        });
+    }
+
+    // Of whole partitions.
+    template <class Work> void each_slice(const Work &work) const {
         const auto partition_of = [&](uint64_t row) {
             return static_cast<size_t>(std::lower_bound(starts_.begin(), starts_.end() - 1, row) - starts_.begin());
         };
-        in_slices(threads, rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
+        in_slices(threads_, rows_.nrows, [&](unsigned thread, uint64_t first, uint64_t last) {
             const size_t end = last == rows_.nrows ? starts_.size() - 1 : partition_of(last);
-            work(Slice{edges_.data(), starts_, partition_of(first), end, cancel_, 0, rows_.nrows});
+            work(Slice{edges_.data(), starts_, partition_of(first), end, cancel_, 0, rows_.nrows, thread});
         });
     }
 
@@ -913,8 +1065,6 @@ class Windows {
         const FrameRule &rule = rules_[function.window];
         const Column arg = function.arg != ir::none ? flat(function.arg) : Column();
         const Column other = function.other != ir::none ? flat(function.other) : Column();
-        const bool row_by_row = kind == WindowKind::RowNumber || kind == WindowKind::Ntile || kind == WindowKind::Lag ||
-                                kind == WindowKind::Lead;
         const auto work = [&](const Slice &slice) {
             switch (kind) {
             case WindowKind::RowNumber:
@@ -938,32 +1088,65 @@ class Windows {
             case WindowKind::NthValue:
                 return with_type(arg.type,
                                  [&](auto value) { pick<decltype(value)>(slice, rule, kind, arg, number, to); });
-            case WindowKind::CountRows:
-            case WindowKind::Count:
-                return count_frames(slice, rule, arg, to);
-            case WindowKind::Average:
-                return sum_floats(slice, rule, arg, true, memory_, to);
-            case WindowKind::Sum:
-                if (arg.type == Type::F64)
-                    return sum_floats(slice, rule, arg, false, memory_, to);
-                return with_type(arg.type, [&](auto value) {
-                    if constexpr (!std::is_floating_point_v<decltype(value)>)
-                        sum_integers<decltype(value)>(slice, rule, arg, function.narrow != 0, to);
-                });
-            case WindowKind::Min:
-            case WindowKind::Max:
-                return with_type(arg.type, [&](auto value) {
-                    find_ends<decltype(value)>(slice, rule, arg, kind == WindowKind::Max, memory_, to);
-                });
+            default:
+                break;
             }
         };
-        each_slice(work, row_by_row);
+        if (kind < WindowKind::CountRows)
+            each_piece(work);
+        else
+            aggregate(function, rule, arg, other, to);
+    }
+
+    template <class Sum, class Of> Carry<Sum> carry(const FrameRule &rule, const Of &of) const {
+        return Carry<Sum>(
+            rule, threads_, [&](const auto &work) { each_piece(work); }, of);
+    }
+
+    void aggregate(const ir::WindowFunction &function, const FrameRule &rule, const Column &arg, const Column &other,
+                   const Result &to) const {
+        const bool floats = arg.type == Type::F64, average = function.kind == WindowKind::Average;
+        if (function.kind == WindowKind::CountRows || function.kind == WindowKind::Count) {
+            const auto before =
+                carry<RowCount>(rule, [&](size_t first, size_t end) { return count_values(arg, first, end); });
+            each_piece([&](const Slice &slice) { count_frames(slice, rule, arg, before, to); });
+        } else if (average || (function.kind == WindowKind::Sum && floats)) {
+            const auto before =
+                carry<FloatSum>(rule, [&](size_t first, size_t end) { return add_floats(arg, first, end); });
+            each_piece([&](const Slice &slice) { sum_floats(slice, rule, arg, average, before, memory_, to); });
+        } else {
+            with_type(arg.type, [&](auto value) {
+                using T = decltype(value);
+                if (function.kind != WindowKind::Sum)
+                    aggregate_ends<T>(function, rule, arg, other, to);
+                else if constexpr (!std::is_floating_point_v<T>)
+                    aggregate_integers<T>(function, rule, arg, to);
+            });
+        }
+    }
+
+    template <class T>
+    void aggregate_integers(const ir::WindowFunction &function, const FrameRule &rule, const Column &arg,
+                            const Result &to) const {
+        const auto before =
+            carry<IntegerSum>(rule, [&](size_t first, size_t end) { return add_integers<T>(arg, first, end); });
+        each_piece([&](const Slice &slice) { sum_integers<T>(slice, rule, arg, function.narrow != 0, before, to); });
+    }
+
+    template <class T>
+    void aggregate_ends(const ir::WindowFunction &function, const FrameRule &rule, const Column &arg,
+                        const Column &other, const Result &to) const {
+        const Ends<T> ends = {arg, other, edges_.data(), function.kind == WindowKind::Max};
+        const auto before =
+            carry<EndRow<T>>(rule, [&](size_t first, size_t end) { return end_of_rows<T>(ends, first, end); });
+        each_piece([&](const Slice &slice) { find_ends<T>(slice, rule, ends, before, memory_, to); });
     }
 
     const Program &p_;
     RowTable rows_; // the payload's columns, then those of functions as they have come
     const WorkMemoryRef &memory_;
     const std::atomic<uint32_t> *const cancel_;
+    const unsigned threads_;
     std::vector<Type> types_;
     std::vector<FrameRule> rules_;          // by window
     std::vector<size_t> place_of_function_; // columns
@@ -977,8 +1160,8 @@ class Windows {
 } // namespace
 
 RowTable apply_windows(const Program &program, RowTable rows, const WorkMemoryRef &memory,
-                       const std::atomic<uint32_t> *cancel) {
-    return Windows(program, std::move(rows), memory, cancel).run();
+                       const std::atomic<uint32_t> *cancel, unsigned threads) {
+    return Windows(program, std::move(rows), memory, cancel, threads).run();
 }
 
 } // namespace gpuscan

@@ -10,6 +10,9 @@
 // into a buffer of the slice.
 #include "pg/exec/rows.h"
 
+#include <algorithm>
+
+#include "device/semantics.cuh"
 #include "pg/catalog/encode.h"
 #include "pg/exec/code_set.h"
 #include "pg/exec/result_spool.h"
@@ -185,10 +188,37 @@ void convert_wide(RowStore *store, int target, int stride, uint32 first, uint32 
     }
 }
 
+const int64 *numbers_of(const RowStore *store, int column, uint32 first) {
+    return reinterpret_cast<const int64 *>(store->values[column]) + first;
+}
+
+// A sum has a scale at which each of its values is whole, so what is cut off is zeros.
+void write_shown(int128 value, int32 scale, int64 shown, char *room) {
+    if (shown < scale)
+        value /= static_cast<int128>(sem::power_of_ten(scale - static_cast<int>(shown)));
+    write_numeric(value, static_cast<int32>(std::min<int64>(shown, scale)), room);
+}
+
+// Sums of values that are shown with different numbers of digits.
+void convert_sums(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first, uint32 n,
+                  const char *from, const uint8 *nulls) {
+    const int64 *scales = numbers_of(store, output->scale_column, first);
+    char *room = store->numerics[target];
+    Datum *to = store->datums + target;
+    for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
+        int128 sum;
+        memcpy(&sum, from + (first + i) * sizeof sum, sizeof sum);
+        if (!nulls[first + i])
+            write_shown(sum, output->scale, scales[i], room);
+        *to = PointerGetDatum(room);
+    }
+}
+
 // Sums, divided by their counts.
 void convert_averages(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first, uint32 n,
                       const char *from, const uint8 *nulls) {
-    const int64 *counts = reinterpret_cast<const int64 *>(store->values[output->count_column]) + first;
+    const int64 *counts = numbers_of(store, output->count_column, first);
+    const int64 *scales = output->scale_column >= 0 ? numbers_of(store, output->scale_column, first) : nullptr;
     char *room = store->numerics[target];
     Datum *to = store->datums + target;
     MemoryContext old = MemoryContextSwitchTo(store->averages);
@@ -198,7 +228,7 @@ void convert_averages(RowStore *store, const FragmentOutput *output, int target,
             continue;
         int128 sum;
         memcpy(&sum, from + (first + i) * sizeof sum, sizeof sum);
-        write_numeric(sum, output->scale, room);
+        write_shown(sum, output->scale, scales ? scales[i] : output->scale, room);
         *to = DirectFunctionCall2(numeric_div, PointerGetDatum(room), NumericGetDatum(int64_to_numeric(counts[i])));
     }
     MemoryContextSwitchTo(old);
@@ -223,7 +253,17 @@ void convert_nulls(RowStore *store, int target, int stride, uint32 first, uint32
         *to = nulls[first + i] != 0;
 }
 
-void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first, uint32 n) {
+// Of rows that lag and lead find no other row for.
+void convert_defaults(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first, uint32 n) {
+    const int64 *defaults = numbers_of(store, output->default_column, first);
+    for (uint32 i = 0; i < n; ++i)
+        if (defaults[i] != 0) {
+            store->datums[target + i * static_cast<uint32>(stride)] = output->shown_default->constvalue;
+            store->datum_nulls[target + i * static_cast<uint32>(stride)] = false;
+        }
+}
+
+void convert_values(FragmentRun *run, RowStore *store, int target, uint32 first, uint32 n) {
     const int column = store->targets->columns[target], stride = store->targets->count;
     const FragmentOutput *output = &run->fragment->outputs[column];
     const char *from = store->values[column];
@@ -234,6 +274,10 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
     }
     if (output->kind == OutputKind::AvgNumeric) {
         convert_averages(store, output, target, stride, first, n, from, store->nulls[column]);
+        return;
+    }
+    if (output->scale_column >= 0) {
+        convert_sums(store, output, target, stride, first, n, from, store->nulls[column]);
         return;
     }
     if (output->value_kind == SqlKind::Numeric) {
@@ -273,6 +317,13 @@ void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first,
     default:
         elog(ERROR, "gpuscan: a row with a column of engine type %d", static_cast<int>(output->type));
     }
+}
+
+void convert_column(FragmentRun *run, RowStore *store, int target, uint32 first, uint32 n) {
+    const FragmentOutput *output = &run->fragment->outputs[store->targets->columns[target]];
+    convert_values(run, store, target, first, n);
+    if (output->default_column >= 0)
+        convert_defaults(store, output, target, store->targets->count, first, n);
 }
 
 // The next batch; false: there is none.

@@ -1,18 +1,23 @@
 // Window functions over rows: what the device computes (engine/result/window.hpp), and what PostgreSQL shows of it.
 //
-// An average of integers or numerics is a sum and a count; numeric.c divides them. What has a collation of its own, a text, has no
-// smallest value here, but may be looked up in another row.
+// An average of integers or numerics is a sum and a count; numeric.c divides them. A sum of numerics of mixed scale has the largest scale
+// in its frame beside it. The smallest text or numeric of mixed scale is that of the row with the smallest rank or number. A constant that
+// lag or lead shows where there is no other row stays in the backend: the device tells which rows these are.
 #include "pg/pg.h"
 
 #include "pg/catalog/type_operators.h"
 #include "pg/fragment/assembly.h"
 #include "pg/refusal.h"
+#include "pg/translate/translate_parts.h"
 
 namespace gpuscan {
 
 namespace {
 
 using ir::WindowKind;
+
+// So that few sums overflow: the CPU plan does those that do.
+constexpr int32 max_scale_of_mixed_sums = 24;
 
 struct KnownFunction {
     Oid id;
@@ -72,6 +77,8 @@ const KnownFunction known_functions[] = {
     {F_MAX_TIME, WindowKind::Max},
     {F_MAX_TIMESTAMP, WindowKind::Max},
     {F_MAX_TIMESTAMPTZ, WindowKind::Max},
+    {F_MIN_TEXT, WindowKind::Min},
+    {F_MAX_TEXT, WindowKind::Max},
 };
 
 const KnownFunction *find_function(const WindowFunc *function) {
@@ -240,9 +247,26 @@ FragmentOutput output_of(const WindowFunc *function, Type type, SqlKind kind) {
     return output_of_value(OutputKind::Row, value, type, function->wintype, -1);
 }
 
+// A function of I64 whose results stand behind the outputs.
+int add_beside(Assembly *a, const ir::WindowFunction &function, Array<ir::WindowFunction> *beside) {
+    return output_count(a->spec) + append(beside, function);
+}
+
+// Is there no such row? For its constant.
+bool mark_defaults(Assembly *a, const Const *shown, const ir::WindowFunction &to, Array<ir::WindowFunction> *beside,
+                   FragmentOutput *output) {
+    ir::WindowFunction mark = to;
+    if (!add_column(a, add_constant(&a->t, Type::I64, 0, false), &mark.arg) ||
+        !add_column(a, add_constant(&a->t, Type::I64, 1, false), &mark.other))
+        return false;
+    output->shown_default = shown;
+    output->default_column = add_beside(a, mark, beside);
+    return true;
+}
+
 // What is shown of another row, and in rows that have none.
 bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::WindowFunction *to,
-               FragmentOutput *output) {
+               Array<ir::WindowFunction> *beside, FragmentOutput *output) {
     Expr *arg = static_cast<Expr *>(linitial(function->args));
     TypedExpr value;
     ir::Index node;
@@ -264,8 +288,16 @@ bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::Win
     if (IsA(other, Const) && reinterpret_cast<const Const *>(other)->constisnull)
         return true;
     TypedExpr second;
-    if (is_coded_kind(value.kind) || value.kind == SqlKind::Numeric || value.kind == SqlKind::Interval)
-        return refuse("a default of lag or lead of type %s", format_type_be(function->wintype));
+    const bool spelled = is_coded_kind(value.kind) || value.kind == SqlKind::Numeric || value.kind == SqlKind::Interval;
+    if (spelled && IsA(other, Const))
+        return mark_defaults(a, reinterpret_cast<const Const *>(other), *to, beside, output);
+    if (spelled && !equal(other, arg))
+        return refuse("a default of lag or lead of type %s that is neither a constant nor the row's own value",
+                      format_type_be(function->wintype));
+    if (spelled) {
+        to->other = to->arg;
+        return true;
+    }
     return translate(&a->t, other, &second) && as_node(&a->t, second, value.type, value.scale, &node) &&
            add_column(a, node, &to->other);
 }
@@ -291,9 +323,57 @@ Expr *filtered_argument(const WindowFunc *function) {
     return reinterpret_cast<Expr *>(choice);
 }
 
+// Which row has the smallest or largest value is one question, and what it shows another: a text has a rank, a numeric of mixed scale its
+// stored form.
+bool add_end(Assembly *a, const WindowFunc *function, TypedExpr *value, ir::WindowFunction *to,
+             FragmentOutput *output) {
+    Expr *argument = strip_relabels(static_cast<Expr *>(linitial(function->args)));
+    TypedExpr rank, shown;
+    ir::Index node;
+    int lookup;
+    if (is_text_kind(value->kind)) {
+        if (!is_sound_collation(function->inputcollid))
+            return refuse("%s under a nondeterministic collation", format_procedure(function->winfnoid));
+        if (!make_text_node(&a->t, value) ||
+            !translate_rank(&a->t, *value, function->inputcollid, TEXTOID, &lookup, &rank))
+            return false;
+        *value = rank;
+    } else if (value->tied) {
+        return refuse("%s of numerics, of which equal ones are written in different ways",
+                      format_procedure(function->winfnoid));
+    }
+    if (!as_own_node(&a->t, *value, &node) || !add_column(a, node, &to->arg) ||
+        !translate_row_value(&a->t, argument, &shown, &node) || !add_column(a, node, &to->other))
+        return false;
+    *output = output_of_value(OutputKind::Row, shown, shown.type, function->wintype, -1);
+    return shown.type == Type::Code ||
+           refuse("%s over values of this type in a window", format_procedure(function->winfnoid));
+}
+
+// With how many digits the sum of a frame is shown.
+bool add_scale(Assembly *a, const TypedExpr &value, ir::Index node, const ir::WindowFunction &sum,
+               Array<ir::WindowFunction> *beside, FragmentOutput *output) {
+    Translation *t = &a->t;
+    if (value.scale_node == ir::none || value.scale > max_scale_of_mixed_sums)
+        return refuse(
+            "a sum of a window over numeric values of different scales that are not known, or of more than %d",
+            max_scale_of_mixed_sums);
+    ir::WindowFunction scale = sum;
+    scale.kind = WindowKind::Max;
+    scale.narrow = 0;
+    const ir::Index shown = add_expr(t, ir::Op::Cast, Type::I64, display_scale(t, value));
+    if (!add_column(a,
+                    add_expr(t, ir::Op::Case, Type::I64, add_expr(t, ir::Op::IsNotNull, Type::Bool, node), shown,
+                             add_constant(t, Type::I64, 0, true)),
+                    &scale.arg))
+        return false;
+    output->scale_column = add_beside(a, scale, beside);
+    return true;
+}
+
 // Sums, extremes and counts of values in a frame.
 bool add_aggregate(Assembly *a, const WindowFunc *function, const KnownFunction *known, ir::WindowFunction *to,
-                   FragmentOutput *output) {
+                   Array<ir::WindowFunction> *beside, FragmentOutput *output) {
     TypedExpr value;
     ir::Index node;
     if (!translate(&a->t, filtered_argument(function), &value))
@@ -302,9 +382,11 @@ bool add_aggregate(Assembly *a, const WindowFunc *function, const KnownFunction 
         *output = output_of(function, Type::I64, SqlKind::Int8);
         return as_own_node(&a->t, value, &node) && add_column(a, node, &to->arg);
     }
-    if (value.mixed_scale || is_coded_kind(value.kind) || !is_in_order(value.kind) || value.kind == SqlKind::Uuid)
-        return refuse("%s over values of %s in a window", format_procedure(function->winfnoid),
-                      value.mixed_scale ? "numeric of different scales" : "this type");
+    const bool sums = known->kind == WindowKind::Sum;
+    if (!sums && (value.mixed_scale || is_text_kind(value.kind)))
+        return add_end(a, function, &value, to, output);
+    if (is_coded_kind(value.kind) || !is_in_order(value.kind) || value.kind == SqlKind::Uuid)
+        return refuse("%s over values of this type in a window", format_procedure(function->winfnoid));
     Type type = value.type;
     if (known->kind == WindowKind::Average)
         type = Type::F64;
@@ -321,14 +403,14 @@ bool add_aggregate(Assembly *a, const WindowFunc *function, const KnownFunction 
     output->scale = value.scale;
     if (known->kind == WindowKind::Average)
         output->value_kind = SqlKind::Float8;
-    if (known->kind != WindowKind::Sum || of_floats)
+    if (!sums || of_floats)
         return true;
     to->narrow = !known->average && function->wintype == INT8OID ? 1 : 0;
     output->type = to->narrow ? Type::I64 : Type::I128;
     output->value_kind = to->narrow ? SqlKind::Int8 : SqlKind::Numeric;
     if (known->average)
         output->kind = OutputKind::AvgNumeric;
-    return true;
+    return !value.mixed_scale || add_scale(a, value, node, *to, beside, output);
 }
 
 int window_of(const FragmentSpec *spec, const WindowFunc *function) {
@@ -339,7 +421,7 @@ int window_of(const FragmentSpec *spec, const WindowFunc *function) {
     return window < n ? window : -1;
 }
 
-bool add_function(Assembly *a, const WindowFunc *function, Array<ir::WindowFunction> *counts) {
+bool add_function(Assembly *a, const WindowFunc *function, Array<ir::WindowFunction> *beside) {
     const KnownFunction *known = find_function(function);
     const int window = window_of(a->spec, function);
     if (known == nullptr || window < 0 || !may_execute(&a->t, function->winfnoid))
@@ -370,11 +452,11 @@ bool add_function(Assembly *a, const WindowFunc *function, Array<ir::WindowFunct
     case WindowKind::FirstValue:
     case WindowKind::LastValue:
     case WindowKind::NthValue:
-        if (!add_shown(a, function, known->kind, &to, &output))
+        if (!add_shown(a, function, known->kind, &to, beside, &output))
             return false;
         break;
     default:
-        if (!add_aggregate(a, function, known, &to, &output))
+        if (!add_aggregate(a, function, known, &to, beside, &output))
             return false;
     }
     if (output.kind == OutputKind::AvgNumeric) {
@@ -382,7 +464,7 @@ bool add_function(Assembly *a, const WindowFunc *function, Array<ir::WindowFunct
         count.kind = WindowKind::Count;
         count.window = to.window;
         count.arg = to.arg;
-        output.count_column = output_count(a->spec) + append(counts, count);
+        output.count_column = add_beside(a, count, beside);
     }
     output.key = a->delivered + append(&a->window_functions, to);
     append(&a->outputs, output);
@@ -434,13 +516,13 @@ bool add_windows(Assembly *a) {
     for (int i = 0; i < n; ++i)
         if (!add_window(a, i, &key))
             return false;
-    Array<ir::WindowFunction> counts{};
+    Array<ir::WindowFunction> beside{};
     ListCell *cell;
     foreach (cell, spec->window_functions)
-        if (!add_function(a, static_cast<const WindowFunc *>(lfirst(cell)), &counts))
+        if (!add_function(a, static_cast<const WindowFunc *>(lfirst(cell)), &beside))
             return false;
-    for (int i = 0; i < counts.count; ++i)
-        append(&a->window_functions, counts[i]);
+    for (int i = 0; i < beside.count; ++i)
+        append(&a->window_functions, beside[i]);
     foreach (cell, spec->window_tests)
         if (IsA(lfirst(cell), OpExpr))
             add_test(a, static_cast<const OpExpr *>(lfirst(cell)));

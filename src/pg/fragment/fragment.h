@@ -116,10 +116,14 @@ struct FragmentOutput {
     int scale_agg = -1; // SumNumeric, AvgNumeric: the state that has the display scale; -1: it is `scale`
     int low_agg =
         -1; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
-    int source, column;    // Code: whose dictionary
-    int unified;           // Code: not of a dictionary but of this unified dictionary (from 1); else 0
-    int count_column = -1; // AvgNumeric of a window: the column of the rows that has the count
-    int rank_lookup = -1;  // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
+    int source, column; // Code: whose dictionary
+    int unified;        // Code: not of a dictionary but of this unified dictionary (from 1); else 0
+    // Of a window: columns of the rows, behind those of outputs, of I64.
+    int count_column = -1;   // AvgNumeric: the count
+    int scale_column = -1;   // numerics: with how many digits after the point it is shown; -1: with `scale`
+    int default_column = -1; // 1: this constant is shown, 0: the value; -1: always the value
+    const Const *shown_default;
+    int rank_lookup = -1; // StateValue of text: the Rank lookup whose inverse gives the entry; else -1
 };
 
 // Of what the device was asked to drop, the base has what it can decide: conditions and sort keys from the first on.
