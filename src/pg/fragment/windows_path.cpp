@@ -143,7 +143,7 @@ static List *used_windows(const PlannerInfo *root) {
 static bool may_have_windows(const PlannerInfo *root, const Candidate *candidate) {
     const Query *query = root->parse;
     return query->commandType == CMD_SELECT && query->hasWindowFuncs && !query->hasTargetSRFs &&
-           (candidate->outer != nullptr || candidate->main->is_relation || stage_typmods(candidate->main->rel) != NIL);
+           (candidate->outer != nullptr || candidate->main->is_relation || stage_columns(candidate->main->rel) != NIL);
 }
 
 bool can_compute_windows(PlannerInfo *root, const Candidate *candidate) {
@@ -243,6 +243,7 @@ static CustomPath *make_path(PlannerInfo *root, const Candidate *candidate, cons
     texts.shown = 0; // counted by the rows
     tier::Breakdown *breakdown = new_breakdown();
     CustomPath *path = make_gpuscan_path(output, spec, windows->tests, fallback, windows->children, breakdown);
+    may_be_stage(path, trial);
     path->path.pathtarget = windows->best->path.pathtarget;
     path->path.rows = windows->best->path.rows;
     path->path.pathkeys = pathkeys;

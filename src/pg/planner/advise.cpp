@@ -112,6 +112,8 @@ static const char *tables_of(const Fragment *fragment, const PlannedStmt *plan, 
     StringInfoData names;
     initStringInfo(&names);
     for (int i = 0; i < fragment->nsources; ++i) {
+        if (!fragment->sources[i].is_relation && !calls)
+            appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", quote_identifier(fragment->sources[i].alias));
         if (!fragment->sources[i].is_relation)
             continue;
         const RangeTblEntry *entry = rt_fetch(fragment->sources[i].rti, plan->rtable);

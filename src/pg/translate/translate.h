@@ -23,9 +23,10 @@ struct PayloadSource {
 
 // A source as the translator fills it.
 struct TranslatedSource : FragmentSource {
-    int step;                     // in which of their joins the rows that it is joined into probe its table, from 1
-    bool joined;                  // its join and the filters of that have been translated
-    Array<AttrNumber> varattnos;  // per column: the attribute number in Vars
+    int step;                    // in which of their joins the rows that it is joined into probe its table, from 1
+    bool joined;                 // its join and the filters of that have been translated
+    Array<AttrNumber> varattnos; // per column: the attribute number in Vars
+    Bitmapset *computed; // a stage: attribute numbers of what it computes of its outputs, as far as somebody has asked
     Array<PayloadSource> payload; // build sides: what later steps read
 };
 
@@ -62,6 +63,7 @@ struct Translation {
     int pipeline;             // whose rows are looked at: 0 the main pipeline, i the one that builds source i
     const GroupScope *groups; // expressions are over groups, not rows
     bool of_policy;           // the expression is a policy's: its author may see all rows
+    int stage;                // whose outputs Vars of OUTER_VAR are: a source
     Array<ir::Expr> exprs;
     Array<NodeFacts> facts; // per node
     Array<int> same_hash;   // per node: the next one in its bucket, -1: none
@@ -107,6 +109,9 @@ bool translate(Translation *t, Expr *expr, TypedExpr *out);
 // columns. False, without a reason: no device knows it.
 enum class ValueUse { Any, Grouped, Counted }; // a group key may be only handed through; counted is whether it is NULL
 bool columns_of_value(PlannerInfo *root, Expr *value, ValueUse use, List **columns);
+
+// Can a device compute the expression of what a stage hands on (pg/fragment/stage.h)? Texts have a dictionary, or are none of a column's.
+bool can_compute(PlannerInfo *root, Expr *expr);
 
 // Is it an expression over the columns of one relation, which it tells, that PostgreSQL may evaluate for any row, at any time?
 bool is_column_expression(Expr *expr, Index *relation);

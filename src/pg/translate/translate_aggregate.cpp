@@ -361,13 +361,20 @@ static bool add_squares(Translation *t, const TypedExpr &value, Aggref *aggref, 
                     &out->squares);
 }
 
+// Equal quotients are shown alike, but for luck.
+static bool is_quotient(const Expr *expr) {
+    return (IsA(expr, OpExpr) && reinterpret_cast<const OpExpr *>(expr)->opfuncid == F_NUMERIC_DIV) ||
+           (IsA(expr, FuncExpr) && reinterpret_cast<const FuncExpr *>(expr)->funcid == F_NUMERIC_DIV);
+}
+
 // The smallest or largest of the numerics, and of those that are equal the ones that are shown with fewest and with most digits: if there
 // are several, PostgreSQL shows the one that it met first or last.
 static bool translate_numeric_end(Translation *t, const TypedExpr &value, Aggref *aggref, ir::AggregateKind kind,
                                   AggregateStates *states, FragmentOutput *out) {
     ir::Index node;
-    if (value.scale_node !=
-        scale_of_column) // (quotients, CASE with a constant: most executions would end in the CPU plan)
+    // (Of CASE with a constant, zero say, most executions would end in the CPU plan.)
+    if (value.scale_node != scale_of_column &&
+        (value.scale_node == ir::none || !is_quotient(seen_through(t, argument_of(aggref)))))
         return refuse("a minimum or maximum of numeric values of different scales");
     if (value.tied)
         return refuse("a minimum or maximum of numerics, of which equal ones are written in different ways");

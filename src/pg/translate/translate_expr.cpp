@@ -407,6 +407,17 @@ bool columns_of_value(PlannerInfo *root, Expr *value, ValueUse use, List **colum
     return known;
 }
 
+bool can_compute(PlannerInfo *root, Expr *expr) {
+    Translation probe{};
+    TranslatedSource any{};
+    TypedExpr out;
+    probe.probing = root;
+    probe.sources = &any;
+    probe.nsources = 1;
+    return translate(&probe, expr, &out) &&
+           (!is_coded_kind(out.kind) || refuse("a text that a subquery makes of groups or windows"));
+}
+
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {
     TypedExpr value;
     if (!translate(t, expr, &value))
