@@ -348,10 +348,15 @@ enum class OrderedSetKind : uint8_t {
     Mode,       // the value that is there most often, of several the first one
 };
 
+constexpr int64_t several_spellings = 2;
+
 struct OrderedSet {
     OrderedSetKind kind = OrderedSetKind::Mode;
     uint8_t descending = 0;
-    uint8_t unused[2] = {};
+    // So many of the lowest bits of a value (I64, I128) do not say what it is but how it is written. Where values that are equal to the
+    // result are written in several ways, its state's count is several_spellings, not 1.
+    uint8_t spelling = 0;
+    uint8_t unused = 0;
     Index argument = none; // which of the pipeline's arguments
     Index fraction = none; // constant, F64, of which NULL makes the result NULL; Mode: none
 };

@@ -315,6 +315,10 @@ class Checker {
                     "fraction of an ordered set");
             require(set.kind != OrderedSetKind::Continuous || p.ordered_set_type(set) == Type::F64,
                     "type of a continuous percentile");
+            require(set.spelling == 0 ||
+                        (set.spelling < 64 && set.kind != OrderedSetKind::Continuous &&
+                         (p.ordered_set_type(set) == Type::I64 || p.ordered_set_type(set) == Type::I128)),
+                    "spelling of an ordered set's values");
         }
     }
 

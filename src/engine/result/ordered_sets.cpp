@@ -350,13 +350,13 @@ Places<Word> select(const Word *values, size_t n, size_t place, bool both, unsig
     return select_few(scratch.data(), n, place, both);
 }
 
-// Of values in their order; `last`: of those that are as many the last one, not the first.
-template <class Word> Word most_frequent(const Word *values, size_t n, bool last) {
+// Of values in their order; `last`: of those that are as many the last one, not the first. All spellings of a value count together.
+template <class Word> Word most_frequent(const Word *values, size_t n, bool last, unsigned spelling) {
     Word best = values[0];
     size_t most = 0;
     for (size_t i = 0; i < n;) {
         size_t end = i + 1;
-        while (end < n && values[end] == values[i])
+        while (end < n && values[end] >> spelling == values[i] >> spelling)
             ++end;
         if (end - i > most || (last && end - i == most)) {
             most = end - i;
@@ -567,19 +567,19 @@ template <class T> class OrderedSets::Argument {
         if (sorted)
             std::sort(values, values + n);
         for (const Wanted &wanted : sets_) {
+            const OrderedSet &set = wanted.set;
             AggregateState state;
-            if (wanted.set.kind == OrderedSetKind::Mode) {
-                if (!sorted && !count_few(values, n, wanted.set.descending != 0, scratch, state)) {
-                    std::sort(values, values + n);
-                    sorted = true;
-                }
-                if (sorted)
-                    state = Code::decode(most_frequent(values, n, wanted.set.descending != 0));
+            if (set.fraction != none && program_.constants[set.fraction].null)
+                continue;
+            if (set.kind == OrderedSetKind::Continuous) {
+                state = percentile(set, values, n, sorted, threads, scratch);
             } else {
-                const Constant &fraction = program_.constants[wanted.set.fraction];
-                if (fraction.null)
-                    continue;
-                state = percentile(wanted.set, real(fraction.low), values, n, sorted, threads, scratch);
+                const Word one = set.kind == OrderedSetKind::Mode
+                                     ? mode(set, values, n, sorted, scratch)
+                                     : at_fraction(set, values, n, sorted, threads, scratch);
+                state = Code::decode(one);
+                if (set.spelling > 0 && is_spelled_otherwise(values, n, one, set.spelling, threads))
+                    state.count = several_spellings;
             }
             if (two_zeros && is_zero(state))
                 throw DeviceError("an ordered-set aggregate of floats is zero, of which there are two");
@@ -593,18 +593,22 @@ template <class T> class OrderedSets::Argument {
         return false;
     }
 
-    // As percentile_disc_final and percentile_cont_final have it.
-    AggregateState percentile(const OrderedSet &set, double fraction, const Word *values, size_t n, bool sorted,
-                              unsigned threads, WorkArray<Word> &scratch) const {
-        const double rows = static_cast<double>(n);
-        if (set.kind == OrderedSetKind::Discrete) {
-            const uint64_t number = static_cast<uint64_t>(std::ceil(fraction * rows));
-            const size_t place = std::min(number > 1 ? number - 1 : 0, n - 1);
-            const size_t at = set.descending ? n - 1 - place : place;
-            return Code::decode(sorted ? values[at] : find(values, n, at, false, threads, scratch).at);
-        }
+    double fraction_of(const OrderedSet &set) const { return real(program_.constants[set.fraction].low); }
+
+    // As percentile_disc_final has it.
+    Word at_fraction(const OrderedSet &set, const Word *values, size_t n, bool sorted, unsigned threads,
+                     WorkArray<Word> &scratch) const {
+        const uint64_t number = static_cast<uint64_t>(std::ceil(fraction_of(set) * static_cast<double>(n)));
+        const size_t place = std::min(number > 1 ? number - 1 : 0, n - 1);
+        const size_t at = set.descending ? n - 1 - place : place;
+        return sorted ? values[at] : find(values, n, at, false, threads, scratch).at;
+    }
+
+    // As percentile_cont_final has it.
+    AggregateState percentile(const OrderedSet &set, const Word *values, size_t n, bool sorted, unsigned threads,
+                              WorkArray<Word> &scratch) const {
         if constexpr (std::is_same_v<T, double>) {
-            const double exact = fraction * (rows - 1);
+            const double exact = fraction_of(set) * static_cast<double>(n - 1);
             const size_t first = std::min(static_cast<size_t>(std::floor(exact)), n - 1),
                          second = std::min(static_cast<size_t>(std::ceil(exact)), n - 1);
             const size_t at = set.descending ? n - 1 - second : first;
@@ -627,21 +631,48 @@ template <class T> class OrderedSets::Argument {
         return select(values, n, at, both, threads, scratch, all_.memory_, all_.cancel_);
     }
 
+    // `sorted`: the values are, perhaps from now on.
+    Word mode(const OrderedSet &set, Word *values, size_t n, bool &sorted, WorkArray<Word> &scratch) const {
+        const bool last = set.descending != 0;
+        Word one;
+        if (!sorted && count_few(values, n, last, set.spelling, scratch, one))
+            return one;
+        if (!sorted)
+            std::sort(values, values + n);
+        sorted = true;
+        return most_frequent(values, n, last, set.spelling);
+    }
+
+    // Are there values that are equal to this one, but written in another way?
+    static bool is_spelled_otherwise(const Word *values, size_t n, Word one, unsigned spelling, unsigned threads) {
+        const Word spellings = Word(1) << spelling;
+        std::atomic<bool> found{false};
+        in_slices(threads, n, [&](unsigned, uint64_t first, uint64_t last) {
+            bool any = false;
+            for (size_t i = first; i < last; ++i)
+                any |= Word((values[i] ^ one) - 1) < spellings - 1; // (less 1, no difference is the largest number)
+            if (any)
+                found = true;
+        });
+        return found;
+    }
+
     // The most frequent value, by counting each number between the smallest and the largest. False: these are too many.
-    bool count_few(const Word *values, size_t n, bool last, WorkArray<Word> &counts, AggregateState &state) const {
+    static bool count_few(const Word *values, size_t n, bool last, unsigned spelling, WorkArray<Word> &counts,
+                          Word &one) {
         const auto ends = std::minmax_element(values, values + n);
-        const Word least = *ends.first, range = *ends.second - least;
+        const Word least = *ends.first >> spelling, range = (*ends.second >> spelling) - least;
         if (range >= n * counted_range)
             return false;
         counts.resize(0);
         counts.resize(static_cast<size_t>(range) + 1, Word(0));
         for (size_t i = 0; i < n; ++i)
-            ++counts[static_cast<size_t>(values[i] - least)];
+            ++counts[static_cast<size_t>((values[i] >> spelling) - least)];
         size_t best = 0;
         for (size_t i = 0; i <= range; ++i)
             if (counts[i] > counts[best] || (last && counts[i] == counts[best]))
                 best = i;
-        state = Code::decode(least + best);
+        one = *std::find_if(values, values + n, [&](Word value) { return value >> spelling == least + best; });
         return true;
     }
 

@@ -56,9 +56,15 @@ bool give_up_tied(FragmentRun *run, const FragmentOutput *output) {
     return give_up(run, "equal numerics of a group are written in different ways");
 }
 
-// The smallest or largest numeric times 64, and with how many digits after the point it is shown; by both ranks.
+// The rank of the smallest or largest numeric; by both ranks.
 int128 end_numeric(const ir::AggregateState *states, const FragmentOutput *output, bool back) {
-    return back ? wide_of(&states[output->largest]) ^ 63 : wide_of(&states[output->agg]);
+    constexpr int128 spellings = (1 << numeric_spelling_bits) - 1;
+    return back ? wide_of(&states[output->largest]) ^ spellings : wide_of(&states[output->agg]);
+}
+
+Size count_of_fractions(const FragmentOutput *output) {
+    ArrayType *shape = DatumGetArrayTypeP(output->fractions->constvalue);
+    return static_cast<Size>(ArrayGetNItems(ARR_NDIM(shape), ARR_DIMS(shape)));
 }
 
 bool key_can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
@@ -80,21 +86,43 @@ bool sum_interval(const ir::AggregateState *states, const FragmentOutput *output
            sum->day != PG_INT32_MIN && sum->day != PG_INT32_MAX;
 }
 
-// The smallest or largest interval, by both ranks.
+// The rank of the smallest or largest interval, by both ranks.
 int128 end_interval(const ir::AggregateState *states, const FragmentOutput *output, bool back) {
     const int128 spellings = (static_cast<int128>(1) << sem::interval_rank_bits) - 1;
-    const int128 rank = wide_of(&states[back ? output->largest : output->agg]);
-    return sem::interval_of_rank(back ? rank ^ spellings : rank);
+    return back ? wide_of(&states[output->largest]) ^ spellings : wide_of(&states[output->agg]);
+}
+
+// Of EndInterval and EndNumeric.
+Datum show_rank(const FragmentOutput *output, int128 rank) {
+    if (output->kind == OutputKind::EndNumeric)
+        return with_scale(make_numeric(rank >> numeric_spelling_bits, output->scale), output->scale,
+                          static_cast<int32>(rank & ((1 << numeric_spelling_bits) - 1)));
+    const int128 interval = sem::interval_of_rank(rank);
+    const ir::Value value = {static_cast<uint64_t>(interval), static_cast<int64_t>(interval >> 64)};
+    return make_value(INTERVALOID, Type::I128, 0, &value);
+}
+
+// Of several fractions.
+bool percentiles_can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
+    const Size count = count_of_fractions(output);
+    for (Size i = 0; i < count; ++i)
+        if (state_of(run, page, group, output->agg + static_cast<int>(i))->count == ir::several_spellings)
+            return give_up_tied(run, output->element);
+    return true;
 }
 
 // Of an output with values that may be unfit.
 bool can_be_shown(FragmentRun *run, const GroupPage *page, const FragmentOutput *output, uint64 group) {
     if (output->kind == OutputKind::GroupKey)
         return key_can_be_shown(run, page, output, group);
+    if (output->kind == OutputKind::Percentiles)
+        return percentiles_can_be_shown(run, page, output, group);
     const ir::AggregateState *state = state_of(run, page, group, output->agg);
     ir::Value value = value_of(state);
     if (state->count == 0)
         return true;
+    if (output->ordered)
+        return state->count != ir::several_spellings || give_up_tied(run, output);
     switch (output->kind) {
     case OutputKind::SumInt8:
         return wide(&value) == static_cast<int64>(wide(&value)) || give_up(run, "a sum is out of bigint's range");
@@ -217,16 +245,9 @@ Datum show_aggregate(const FragmentRun *run, const GroupPage *page, const Fragme
         return DirectFunctionCall2(interval_div, IntervalPGetDatum(sum),
                                    Float8GetDatum(static_cast<double>(state->count)));
     }
-    case OutputKind::EndInterval: {
-        const int128 interval = end_interval(states_of(run, page, group), output, false);
-        value.low = static_cast<uint64_t>(interval);
-        value.high = static_cast<int64_t>(interval >> 64);
-        return make_value(INTERVALOID, Type::I128, 0, &value);
-    }
-    case OutputKind::EndNumeric: {
-        const int128 rank = end_numeric(states_of(run, page, group), output, false);
-        return with_scale(make_numeric(rank >> 6, output->scale), output->scale, static_cast<int32>(rank & 63));
-    }
+    case OutputKind::EndInterval:
+    case OutputKind::EndNumeric:
+        return show_rank(output, wide(&value));
     case OutputKind::Moments: {
         Moments moments;
         const char *reason;
@@ -277,6 +298,8 @@ template <class Make> void make_each(const Values &from, const Places &to, Make 
 void make_values(const FragmentRun *run, const FragmentOutput *output, const Values &from, const Places &to,
                  char *numerics) {
     const Oid typid = getBaseType(output->typid);
+    if (output->kind == OutputKind::EndNumeric || output->kind == OutputKind::EndInterval)
+        return make_each(from, to, [&](const ir::Value &v, uint64) { return show_rank(output, wide(&v)); });
     if (output->rank_lookup >= 0)
         return make_each(from, to, [&](const ir::Value &v, uint64) {
             return show_text(run, output, code_of_rank(run, output, v.low));
@@ -311,7 +334,7 @@ void make_values(const FragmentRun *run, const FragmentOutput *output, const Val
 void show_percentiles(const FragmentRun *run, const GroupPage *page, const FragmentOutput *output, const Places &to) {
     const FragmentOutput *element = output->element;
     ArrayType *shape = DatumGetArrayTypeP(output->fractions->constvalue);
-    const Size count = static_cast<Size>(ArrayGetNItems(ARR_NDIM(shape), ARR_DIMS(shape)));
+    const Size count = count_of_fractions(output);
     int16 length;
     bool by_value;
     char align;
@@ -345,6 +368,8 @@ bool has_unfit_values(const FragmentOutput *output) {
     case OutputKind::EndNumeric:
     case OutputKind::Moments:
         return true;
+    case OutputKind::Percentiles:
+        return has_unfit_values(output->element);
     case OutputKind::StateValue:
         return output->rank_lookup < 0 && is_float(output->type) && !output->ordered;
     case OutputKind::GroupKey:

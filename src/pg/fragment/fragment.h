@@ -57,13 +57,14 @@ enum class OutputKind {
     AvgFloat8,   // avg(float4/8): sum / count
     SumInterval, // sum(interval): states `agg`, `days` and `months`
     AvgInterval, // avg(interval): interval_div(sum, count)
-    EndInterval, // min, max of intervals: what state `agg` is the rank of, if `largest` says the same
-    EndNumeric,  // min, max of numerics of mixed scale: likewise
-    VarPop,      // var_pop and so on of integers and numerics: from the sum, the sum `squares` and the count
-    VarSamp,     //
-    StddevPop,   //
-    StddevSamp,  //
-    Moments,     // var_pop and so on of floats, covariances, regressions: `final` of what follows from `moments`
+    EndInterval, // min, max of intervals: what state `agg` is the rank of, if `largest` says the same; percentile_disc, mode: if its
+                 // count is not several_spellings
+    EndNumeric, // of numerics of mixed scale: likewise
+    VarPop,     // var_pop and so on of integers and numerics: from the sum, the sum `squares` and the count
+    VarSamp,    //
+    StddevPop,  //
+    StddevSamp, //
+    Moments,    // var_pop and so on of floats, covariances, regressions: `final` of what follows from `moments`
     StateValue, // min, max, bool_and, bit_and and their like: state `agg` as a value of typid (see type and scale; Code: see
                 // rank_lookup)
     OrderValue,  // min, max of oids and enums: the same, as an unsigned number
@@ -74,6 +75,8 @@ enum class OutputKind {
 // Which sums a Moments output is made of: the states of those of x, y, x * x, y * y and x * y, and beside each of the
 // products what rounding has taken of it.
 constexpr uint8 MomentSquaresX = 1, MomentSquaresY = 2, MomentProducts = 4;
+// The lowest bits of a numeric's rank (numeric_rank()), which tell with how many digits it is shown.
+constexpr int numeric_spelling_bits = 6;
 // How many sums of products make the sum of squares of values in parts.
 constexpr int square_sums = 5;
 

@@ -259,6 +259,8 @@ int add_state(AggregateStates *states, ir::AggregateKind kind, StateOf of, Aggre
 // A value of which the device finds the smallest, or another one in their order: as a number of that order, which the output shows as the
 // value. The value may be of a numeric's scale only.
 bool translate_ordered_value(Translation *t, const Aggref *aggref, TypedExpr *value, FragmentOutput *out);
+// A number that orders numerics of mixed scale, equal ones by the digits that are shown (a node of I32), and tells these.
+ir::Index numeric_rank(Translation *t, Type type, ir::Index value, ir::Index shown);
 // percentile_cont, percentile_disc, mode.
 bool is_ordered_set(const Aggref *aggref);
 bool translate_ordered_set(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out);

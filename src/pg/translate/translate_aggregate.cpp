@@ -14,7 +14,6 @@ namespace gpuscan {
 
 constexpr int digits_of_double = 15;     // of any number of so many digits there is a double of its own
 constexpr int32 max_scale_of_sums = 12;  // in 128 bits, of values of different scales
-constexpr int scales_of_rank = 64;       // that a value of a rank may be shown with, from 0 (exec/emit.cpp)
 constexpr int max_scale_of_squares = 30; // a numeric of 128 bits is made with up to 60 decimals (catalog/encode.h)
 constexpr int max_scale_of_whole_squares =
     15; // eight digits are left for the sum before the point; with more it is kept in parts
@@ -367,6 +366,12 @@ static bool is_quotient(const Expr *expr) {
            (IsA(expr, FuncExpr) && reinterpret_cast<const FuncExpr *>(expr)->funcid == F_NUMERIC_DIV);
 }
 
+ir::Index numeric_rank(Translation *t, Type type, ir::Index value, ir::Index shown) {
+    const ir::Index first = add_expr(t, ir::Op::Mul, type, value,
+                                     add_constant(t, type, static_cast<int128>(1) << numeric_spelling_bits, false));
+    return add_expr(t, ir::Op::Add, type, first, add_expr(t, ir::Op::Cast, type, shown));
+}
+
 // The smallest or largest of the numerics, and of those that are equal the ones that are shown with fewest and with most digits: if there
 // are several, PostgreSQL shows the one that it met first or last.
 static bool translate_numeric_end(Translation *t, const TypedExpr &value, Aggref *aggref, ir::AggregateKind kind,
@@ -380,12 +385,11 @@ static bool translate_numeric_end(Translation *t, const TypedExpr &value, Aggref
         return refuse("a minimum or maximum of numerics, of which equal ones are written in different ways");
     if (!as_node(t, value, Type::I128, value.scale, &node))
         return false;
-    const auto wide = [t](int128 number) { return add_constant(t, Type::I128, number, false); };
-    const ir::Index shown = add_expr(t, ir::Op::Cast, Type::I128, display_scale(t, value));
-    const ir::Index first = add_expr(t, ir::Op::Mul, Type::I128, node, wide(scales_of_rank));
-    ir::Index rank = add_expr(t, ir::Op::Add, Type::I128, first, shown);
-    ir::Index back = add_expr(t, ir::Op::Add, Type::I128, first,
-                              add_expr(t, ir::Op::Sub, Type::I128, wide(scales_of_rank - 1), shown));
+    const ir::Index scale = display_scale(t, value);
+    ir::Index rank = numeric_rank(t, Type::I128, node, scale);
+    ir::Index back = numeric_rank(t, Type::I128, node,
+                                  add_expr(t, ir::Op::Sub, Type::I32,
+                                           add_constant(t, Type::I32, (1 << numeric_spelling_bits) - 1, false), scale));
     if (!filter_argument(t, aggref, Type::I128, &rank) || !filter_argument(t, aggref, Type::I128, &back))
         return false;
     out->kind = OutputKind::EndNumeric;

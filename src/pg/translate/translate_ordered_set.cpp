@@ -2,7 +2,7 @@
 //
 // Their values are what min() shows: texts by their ranks, enums by their numbers. NULLs do not count, so FILTER makes NULLs. What is equal
 // must look the same, since PostgreSQL's sort has equal values in any order: the device gives up where the answer is a zero and floats have
-// both of them, and numerics of several scales are refused, as are intervals.
+// both of them. Numerics of several scales and intervals come as ranks, which tell how they are written, too (ir::OrderedSet::spelling).
 //
 // The fraction must be known when the plan starts. PostgreSQL raises an error for one that is not between 0 and 1 where it shows a
 // group, so such a plan is PostgreSQL's; a parameter's value is seen by the device, which gives up.
@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "device/semantics.cuh"
 #include "pg/catalog/type_operators.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
@@ -50,19 +51,57 @@ static bool is_descending(const Aggref *aggref, bool *descending) {
            refuse("%s of values of %s that no device orders", format_procedure(aggref->aggfnoid), format_type_be(type));
 }
 
+static void add_argument(AggregateStates *states, ir::Index node, ir::OrderedSet *set) {
+    int number = 0;
+    while (number < states->arguments.count && states->arguments[number] != node)
+        ++number;
+    if (number == states->arguments.count)
+        append(&states->arguments, node);
+    set->argument = static_cast<ir::Index>(number);
+}
+
+// Values of which equal ones may be written in different ways.
+static bool add_ranks(Translation *t, Aggref *aggref, const TypedExpr &value, AggregateStates *states,
+                      FragmentOutput *out, ir::OrderedSet *set) {
+    constexpr int digits_of_narrow = 16; // times 2^numeric_spelling_bits
+    const bool numeric = value.kind == SqlKind::Numeric;
+    ir::Index node;
+    if (numeric && value.scale_node != scale_of_column)
+        return refuse("%s of numeric values of different scales", format_procedure(aggref->aggfnoid));
+    if (value.tied)
+        return refuse("%s of numerics, of which equal ones are written in different ways",
+                      format_procedure(aggref->aggfnoid));
+    out->kind = numeric ? OutputKind::EndNumeric : OutputKind::EndInterval;
+    out->type = numeric && value.type == Type::I64 && value.precision > 0 && value.precision <= digits_of_narrow
+                    ? Type::I64
+                    : Type::I128;
+    if (!as_node(t, value, out->type, value.scale, &node))
+        return false;
+    node = numeric ? numeric_rank(t, out->type, node, display_scale(t, value))
+                   : add_call(t, ir::Function::IntervalRank, node);
+    if (!filter_argument(t, aggref, out->type, &node))
+        return false;
+    set->spelling = numeric ? numeric_spelling_bits : sem::interval_rank_bits;
+    add_argument(states, node, set);
+    return true;
+}
+
 // As an argument of the pipeline; `out` shows them.
 static bool add_values(Translation *t, Aggref *aggref, AggregateStates *states, FragmentOutput *out,
-                       ir::Index *argument) {
+                       ir::OrderedSet *set) {
     TypedExpr value;
     ir::Index node;
     if (!translate(t, linitial_node(TargetEntry, aggref->args)->expr, &value))
         return false;
-    if (value.kind == SqlKind::Opaque || value.mixed_scale || value.kind == SqlKind::Interval)
-        return refuse("%s of intervals, or of numerics of different scales", format_procedure(aggref->aggfnoid));
+    if (value.kind == SqlKind::Opaque)
+        return refuse_with("declare the column as numeric(precision, scale)",
+                           "%s of values that are only handed through", format_procedure(aggref->aggfnoid));
     out->kind = OutputKind::StateValue;
     out->scale = value.scale;
     out->source = value.source;
     out->column = value.column;
+    if (value.mixed_scale || value.kind == SqlKind::Interval)
+        return add_ranks(t, aggref, value, states, out, set);
     if (!translate_ordered_value(t, aggref, &value, out))
         return false;
     if (value.kind == SqlKind::Uuid || (out->rank_lookup < 0 && !is_in_order(value.kind)))
@@ -72,12 +111,7 @@ static bool add_values(Translation *t, Aggref *aggref, AggregateStates *states, 
         out->type = type;
     if (!as_node(t, value, type, value.scale, &node) || !filter_argument(t, aggref, type, &node))
         return false;
-    int number = 0;
-    while (number < states->arguments.count && states->arguments[number] != node)
-        ++number;
-    if (number == states->arguments.count)
-        append(&states->arguments, node);
-    *argument = static_cast<ir::Index>(number);
+    add_argument(states, node, set);
     return true;
 }
 
@@ -186,7 +220,7 @@ bool translate_ordered_set(Translation *t, Aggref *aggref, AggregateStates *stat
     ir::OrderedSet set{};
     set.kind = known->kind;
     bool descending;
-    if (!is_descending(aggref, &descending) || !add_values(t, aggref, states, out, &set.argument))
+    if (!is_descending(aggref, &descending) || !add_values(t, aggref, states, out, &set))
         return false;
     set.descending = descending ? 1 : 0;
     if (known->array)
