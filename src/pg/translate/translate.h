@@ -93,6 +93,7 @@ struct TypedExpr {
     int precision;    // Numeric, integers, floats that are made of them: decimal digits at most; else 0
     bool mixed_scale; // Numeric: not every value is shown with `scale` digits in PostgreSQL
     bool tied;        // ... and equal ones have been met that are shown in different ways
+    bool alike;       // ... but equal ones are shown in one way
     bool nullable;
     bool literal;
     bool literal_null;

@@ -360,12 +360,6 @@ static bool add_squares(Translation *t, const TypedExpr &value, Aggref *aggref, 
                     &out->squares);
 }
 
-// Equal quotients are shown alike, but for luck.
-static bool is_quotient(const Expr *expr) {
-    return (IsA(expr, OpExpr) && reinterpret_cast<const OpExpr *>(expr)->opfuncid == F_NUMERIC_DIV) ||
-           (IsA(expr, FuncExpr) && reinterpret_cast<const FuncExpr *>(expr)->funcid == F_NUMERIC_DIV);
-}
-
 ir::Index numeric_rank(Translation *t, Type type, ir::Index value, ir::Index shown) {
     const ir::Index first = add_expr(t, ir::Op::Mul, type, value,
                                      add_constant(t, type, static_cast<int128>(1) << numeric_spelling_bits, false));
@@ -378,8 +372,7 @@ static bool translate_numeric_end(Translation *t, const TypedExpr &value, Aggref
                                   AggregateStates *states, FragmentOutput *out) {
     ir::Index node;
     // (Of CASE with a constant, zero say, most executions would end in the CPU plan.)
-    if (value.scale_node != scale_of_column &&
-        (value.scale_node == ir::none || !is_quotient(seen_through(t, argument_of(aggref)))))
+    if (value.scale_node != scale_of_column && (value.scale_node == ir::none || !value.alike))
         return refuse("a minimum or maximum of numeric values of different scales");
     if (value.tied)
         return refuse("a minimum or maximum of numerics, of which equal ones are written in different ways");
