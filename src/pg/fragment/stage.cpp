@@ -233,7 +233,7 @@ static const Fragment *fragment_below(const RelOptInfo *rel) {
     return order_quals(rel->subroot->parent_root, rel->baserestrictinfo, false, &quals) ? fragment : nullptr;
 }
 
-// What PostgreSQL's plan of the relation needs of it. NIL: something else than columns.
+// What PostgreSQL's plan of the relation needs of it; *possible becomes false where that is something else than columns.
 static Bitmapset *columns_needed(const RelOptInfo *rel, bool *possible) {
     Bitmapset *columns = nullptr;
     ListCell *cell;
