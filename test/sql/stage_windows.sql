@@ -73,7 +73,7 @@ SELECT check_stages('SELECT sum(x) FROM (SELECT id, 1 / (lag(v) OVER (ORDER BY i
 SELECT check_stages('SELECT sum(x) FILTER (WHERE id < 3) FROM (SELECT id, 1 / (lag(v) OVER (ORDER BY id) - 5) AS x FROM o) q');
 SELECT check_stages('SELECT count(*) FROM (SELECT id, 1 / (lag(v) OVER (ORDER BY id) - 5) AS x FROM o) q WHERE id < 3 AND x > 0');
 SELECT check_stages('SELECT max(x) FROM (SELECT k, 1 / (count(*) - 42) AS x FROM o GROUP BY k) q WHERE k < 0');
-SELECT check_stages('SELECT max(t) FROM (SELECT t - lag(t) OVER (ORDER BY id) AS t FROM (SELECT id, CASE WHEN id = 3 THEN ''infinity'' ELSE t END AS t FROM o) i) q');
+SELECT check_stages('SELECT max(t) FROM (SELECT lag(t) OVER (ORDER BY id) + v * interval ''10000 years'' AS t FROM o) q');
 
 -- parameters, cursors, executions one after the other
 SELECT check_prepared('device', 'SELECT m, count(*), sum(x) FROM (SELECT v + $1 - lag(v) OVER (PARTITION BY k ORDER BY id) AS x, row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o WHERE v > $1) q WHERE m <= $2 GROUP BY m', '(int, int)', '(0, 1)', '(10, 5)', '(30, 1)');
