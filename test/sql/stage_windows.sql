@@ -40,7 +40,7 @@ SELECT check_all('SELECT %s AS x, count(*), sum(m) FROM (SELECT o.*, row_number(
 -- what the subquery computes, above and below conditions
 SELECT check_all('SELECT count(*), min(x)::text, max(x)::text, sum(y) FROM (SELECT %s AS x, sum(v) OVER w AS y, row_number() OVER w AS m FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q',
     '{"v - lag(v) OVER w", "extract(epoch FROM t - lag(t) OVER w)", "extract(epoch FROM t - lag(t) OVER w) / 86400", "t - lag(t) OVER w", "n / nullif(lag(n) OVER w, 0)", "n * 2 - sum(n) OVER w", "100.0 * v / nullif(sum(v) OVER w, 0)", "coalesce(lag(v) OVER w, -1)", "CASE WHEN lag(v) OVER w IS NULL THEN 1 ELSE 0 END", "(lag(v) OVER w IS NULL)::int", "avg(n) OVER w", "avg(v) OVER w - v", "(n > avg(n) OVER w)::int", "round(avg(n) OVER w, 2)", "f - avg(f) OVER w", "lag(s) OVER w || s", "(now() - lag(z) OVER w > interval ''1 day'')::int", 5, "v", "NULL::int"}');
-SELECT check_all('SELECT k, count(*), sum(x), max(m) FROM (SELECT k, v - lag(v) OVER w AS x, row_number() OVER w AS m, rank() OVER (ORDER BY n) AS r, v, n FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q %s GROUP BY k',
+SELECT check_all('SELECT k, count(*), sum(x), max(m) FROM (SELECT k, lag(v) OVER w AS x, row_number() OVER w AS m, rank() OVER (ORDER BY n) AS r, v, n FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q %s GROUP BY k',
     '{"WHERE m = 1", "WHERE m <= 3", "WHERE m < 3 AND v > 0", "WHERE x > 10", "WHERE x IS NULL", "WHERE x BETWEEN 0 AND 20 AND k < 50", "WHERE r <= 100", "WHERE m > 2 OR x < 0", "WHERE m = 1 AND r < 2000", "WHERE n > 100.5", "WHERE false", "WHERE k = 5", "WHERE m % 2 = 0", "WHERE m = (SELECT min(k) + 1 FROM c)", "WHERE x = ANY (ARRAY[1, 2, 3])", "WHERE k IN (SELECT k FROM c WHERE name = ''text 3'')"}');
 -- several levels
 SELECT check_stages('SELECT count(*), avg(events), avg(extract(epoch FROM length)) FROM (SELECT k, visit, count(*) AS events, max(t) - min(t) AS length FROM (SELECT k, t, sum(starts) OVER (PARTITION BY k ORDER BY t, id) AS visit FROM (SELECT id, k, t, CASE WHEN t - lag(t) OVER (PARTITION BY k ORDER BY t, id) < interval ''30 minutes'' THEN 0 ELSE 1 END AS starts FROM o WHERE k IS NOT NULL AND t IS NOT NULL) g) v GROUP BY k, visit) l');
@@ -74,9 +74,11 @@ SELECT check_stages('SELECT sum(x) FILTER (WHERE id < 3) FROM (SELECT id, 1 / (l
 SELECT check_stages('SELECT count(*) FROM (SELECT id, 1 / (lag(v) OVER (ORDER BY id) - 5) AS x FROM o) q WHERE id < 3 AND x > 0');
 SELECT check_stages('SELECT max(x) FROM (SELECT k, 1 / (count(*) - 42) AS x FROM o GROUP BY k) q WHERE k < 0');
 SELECT check_stages('SELECT max(t) FROM (SELECT lag(t) OVER (ORDER BY id) + v * interval ''10000 years'' AS t FROM o) q');
+SELECT check_stages('SELECT count(x) FROM (SELECT 1 / (row_number() OVER w - 2) AS x, row_number() OVER w AS r FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q WHERE r <= 1');
+SELECT check_stages('SELECT count(x) FROM (SELECT k - (row_number() OVER w) % 2 AS x, row_number() OVER w AS r FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q WHERE r <= 1');
 
 -- parameters, cursors, executions one after the other
-SELECT check_prepared('device', 'SELECT m, count(*), sum(x) FROM (SELECT v + $1 - lag(v) OVER (PARTITION BY k ORDER BY id) AS x, row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o WHERE v > $1) q WHERE m <= $2 GROUP BY m', '(int, int)', '(0, 1)', '(10, 5)', '(30, 1)');
+SELECT check_prepared('device', 'SELECT m, count(*), sum(x) FROM (SELECT lag(v) OVER (PARTITION BY k ORDER BY id) AS x, row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o WHERE v > $1) q WHERE m <= $2 GROUP BY m', '(int, int)', '(0, 1)', '(10, 5)', '(30, 1)');
 SET gpuscan.offload = force;
 BEGIN;
 DECLARE twice SCROLL CURSOR FOR SELECT m, count(*) FROM (SELECT row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o WHERE k < 3) s GROUP BY m HAVING count(*) = 3 ORDER BY m LIMIT 3;
