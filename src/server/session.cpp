@@ -830,11 +830,9 @@ void Session::keep(MessageReader &in, MessageWriter &out) {
     with_results([&] {
         auto rows = std::make_shared<StageRows>(program_, std::move(columns), std::move(dictionaries),
                                                 device_->device->work_memory());
-        if (delivers_rows())
-            rows->add(rows_, cancel_);
-        else
-            rows->add(groups_, cancel_);
-        while (!delivers_rows() && execution_->groups_left() > 0) {
+        rows->add(rows_, cancel_); // none where there are groups, and the other way round
+        rows->add(groups_, cancel_);
+        while (execution_->groups_left() > 0) {
             groups_ = GroupTable(); // gives its memory back before the next ones need it
             groups_ = execution_->more_groups();
             rows->add(groups_, cancel_);

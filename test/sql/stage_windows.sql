@@ -12,35 +12,16 @@ INSERT INTO c SELECT i, 'text ' || i % 40 FROM generate_series(0, 120) i;
 CREATE TABLE empty (LIKE o);
 VACUUM (FREEZE, ANALYZE) o, c, empty;
 
--- As in stages: the query's verdict, how many subqueries are stages, and whether tuples have been made of their rows all the same.
-CREATE FUNCTION stages(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
-DECLARE
-    plan jsonb;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) ' || query INTO plan;
-    RETURN concat_ws(', ', (SELECT count(*) FROM jsonb_path_query(plan, 'strict $.**.Steps[*] ? (@.Source starts with "groups of" || @.Source starts with "windows of")')) || ' stages',
-                     CASE WHEN plan @? 'strict $.** ? (@."Rows from CPU" > 0)' THEN 'rows from PostgreSQL' END,
-                     CASE WHEN plan @? 'strict $.** ? (@.Fallback != "")' THEN 'fallback' END);
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLERRM;
-END $$;
-CREATE FUNCTION check_stages(query text) RETURNS text LANGUAGE sql AS $$
-    SELECT check_query(query, 'any') || CASE current_setting('check.reference', true) WHEN 'on' THEN '' ELSE ', ' || stages(query) END
-$$;
-CREATE FUNCTION check_all(template text, list text[]) RETURNS SETOF text LANGUAGE sql AS $$
-    SELECT rpad(part, 60) || ' ' || check_stages(replace(template, '%s', part)) FROM unnest(list) part
-$$;
-
 -- functions of windows
-SELECT check_all('SELECT count(*), count(x), min(x)::text, max(x)::text FROM (SELECT %s OVER (PARTITION BY k ORDER BY id) AS x FROM o) q',
+SELECT check_all_stages('SELECT count(*), count(x), min(x)::text, max(x)::text FROM (SELECT %s OVER (PARTITION BY k ORDER BY id) AS x FROM o) q',
     '{row_number(), rank(), cume_dist(), ntile(4), lag(v), lead(big), lag(n), lag(f), lag(d), lead(t), lag(z), first_value(v), count(*), count(v), sum(v), sum(big), sum(n), sum(f), avg(v), avg(n), avg(f), min(d), max(n), lag(w), lag(e)}');
 -- columns of every type beside them, as keys and as arguments
-SELECT check_all('SELECT %s AS x, count(*), sum(m) FROM (SELECT o.*, row_number() OVER (PARTITION BY k ORDER BY id) AS m, lag(s) OVER (ORDER BY id) AS ls, lag(c) OVER (ORDER BY id) AS lc FROM o) q GROUP BY 1',
+SELECT check_all_stages('SELECT %s AS x, count(*), sum(m) FROM (SELECT o.*, row_number() OVER (PARTITION BY k ORDER BY id) AS m, lag(s) OVER (ORDER BY id) AS ls, lag(c) OVER (ORDER BY id) AS lc FROM o) q GROUP BY 1',
     '{k, k2, v, big, n, w, f + 10, r + 10, b, s, c, d, t, z, u, e, j, ls, lc, m % 7, "upper(s)", "ls || ''!''", "ls = s", "j ->> ''a''", "date_trunc(''day'', t)", "v + m"}');
 -- what the subquery computes, above and below conditions
-SELECT check_all('SELECT count(*), min(x)::text, max(x)::text, sum(y) FROM (SELECT %s AS x, sum(v) OVER w AS y, row_number() OVER w AS m FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q',
+SELECT check_all_stages('SELECT count(*), min(x)::text, max(x)::text, sum(y) FROM (SELECT %s AS x, sum(v) OVER w AS y, row_number() OVER w AS m FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q',
     '{"v - lag(v) OVER w", "extract(epoch FROM t - lag(t) OVER w)", "extract(epoch FROM t - lag(t) OVER w) / 86400", "t - lag(t) OVER w", "n / nullif(lag(n) OVER w, 0)", "n * 2 - sum(n) OVER w", "100.0 * v / nullif(sum(v) OVER w, 0)", "coalesce(lag(v) OVER w, -1)", "CASE WHEN lag(v) OVER w IS NULL THEN 1 ELSE 0 END", "(lag(v) OVER w IS NULL)::int", "avg(n) OVER w", "avg(v) OVER w - v", "(n > avg(n) OVER w)::int", "round(avg(n) OVER w, 2)", "f - avg(f) OVER w", "lag(s) OVER w || s", "(now() - lag(z) OVER w > interval ''1 day'')::int", 5, "v", "NULL::int"}');
-SELECT check_all('SELECT k, count(*), sum(x), max(m) FROM (SELECT k, lag(v) OVER w AS x, row_number() OVER w AS m, rank() OVER (ORDER BY n) AS r, v, n FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q %s GROUP BY k',
+SELECT check_all_stages('SELECT k, count(*), sum(x), max(m) FROM (SELECT k, lag(v) OVER w AS x, row_number() OVER w AS m, rank() OVER (ORDER BY n) AS r, v, n FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q %s GROUP BY k',
     '{"WHERE m = 1", "WHERE m <= 3", "WHERE m < 3 AND v > 0", "WHERE x > 10", "WHERE x IS NULL", "WHERE x BETWEEN 0 AND 20 AND k < 50", "WHERE r <= 100", "WHERE m > 2 OR x < 0", "WHERE m = 1 AND r < 2000", "WHERE n > 100.5", "WHERE false", "WHERE k = 5", "WHERE m % 2 = 0", "WHERE m = (SELECT min(k) + 1 FROM c)", "WHERE x = ANY (ARRAY[1, 2, 3])", "WHERE k IN (SELECT k FROM c WHERE name = ''text 3'')"}');
 -- several levels
 SELECT check_stages('SELECT count(*), avg(events), avg(extract(epoch FROM length)) FROM (SELECT k, visit, count(*) AS events, max(t) - min(t) AS length FROM (SELECT k, t, sum(starts) OVER (PARTITION BY k ORDER BY t, id) AS visit FROM (SELECT id, k, t, CASE WHEN t - lag(t) OVER (PARTITION BY k ORDER BY t, id) < interval ''30 minutes'' THEN 0 ELSE 1 END AS starts FROM o WHERE k IS NOT NULL AND t IS NOT NULL) g) v GROUP BY k, visit) l');
@@ -53,10 +34,10 @@ SELECT check_stages('SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FR
 SELECT check_stages('SELECT count(*) FROM (SELECT lag(v) OVER (ORDER BY id) AS x FROM empty) q');
 SELECT check_stages('SELECT k, v, m FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o) q WHERE m = 1 AND v > 5');
 -- averages of groups, and other results that a subquery computes of groups
-SELECT check_all('SELECT count(*), min(x)::text, max(x)::text FROM (SELECT %s AS x FROM o GROUP BY k) q', '{avg(v), avg(n), avg(w), avg(big), "sum(n) / count(*)", "max(t) - min(t)", "round(avg(n), 1)", "avg(v) + avg(n)", "sum(v)::numeric / nullif(count(v), 0)", "coalesce(avg(v), 0)", "CASE WHEN count(*) > 41 THEN sum(v) END", "avg(v) FILTER (WHERE b)", "1 / (count(*) - 41)", "stddev(v) * 2"}');
-SELECT check_all('SELECT count(*), sum(v) FROM o JOIN (SELECT k, avg(n) AS a, count(*) * 2 AS twice FROM o GROUP BY k) q ON q.k = o.k %s', '{"WHERE n > a", "WHERE n > a * 1.2", "WHERE twice > 82", "AND n < a - 10", ""}');
+SELECT check_all_stages('SELECT count(*), min(x)::text, max(x)::text FROM (SELECT %s AS x FROM o GROUP BY k) q', '{avg(v), avg(n), avg(w), avg(big), "sum(n) / count(*)", "max(t) - min(t)", "round(avg(n), 1)", "avg(v) + avg(n)", "sum(v)::numeric / nullif(count(v), 0)", "coalesce(avg(v), 0)", "CASE WHEN count(*) > 41 THEN sum(v) END", "avg(v) FILTER (WHERE b)", "1 / (count(*) - 41)", "stddev(v) * 2"}');
+SELECT check_all_stages('SELECT count(*), sum(v) FROM o JOIN (SELECT k, avg(n) AS a, count(*) * 2 AS twice FROM o GROUP BY k) q ON q.k = o.k %s', '{"WHERE n > a", "WHERE n > a * 1.2", "WHERE twice > 82", "AND n < a - 10", ""}');
 -- joined: they probe and are probed, inner, outer, semi and anti
-SELECT check_all('SELECT %s', ARRAY['name, count(*), sum(m) FROM c JOIN (SELECT k, row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o) q ON q.k = c.k GROUP BY name',
+SELECT check_all_stages('SELECT %s', ARRAY['name, count(*), sum(m) FROM c JOIN (SELECT k, row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o) q ON q.k = c.k GROUP BY name',
     'name, count(*), sum(m) FROM c JOIN (SELECT k, row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o) q ON q.k = c.k WHERE m = 1 GROUP BY name',
     'name, count(q.m), sum(x) FROM c LEFT JOIN (SELECT k, row_number() OVER w AS m, v - lag(v) OVER w AS x FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q ON q.k = c.k AND m = 2 GROUP BY name',
     'name, count(q.m), sum(x) FROM c LEFT JOIN (SELECT k, row_number() OVER w AS m, coalesce(lag(v) OVER w, 1) AS x FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q ON q.k = c.k AND m = 1 GROUP BY name',

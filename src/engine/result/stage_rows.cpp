@@ -50,26 +50,54 @@ struct Field {
     }
 };
 
+// What is learnt of an integer that the column has as `stored`; `limit`: 0, or what it must stay below.
+template <class Value, class Stored> void check_integer(Value value, Stored stored, int128 limit, ColumnStats &stats) {
+    if (static_cast<int128>(stored) != value || (limit != 0 && (value >= limit || value <= -limit)))
+        throw DeviceError(no_integer);
+    stats.any_value = true;
+    const int64_t narrow = static_cast<int64_t>(value);
+    if (narrow != value) {
+        stats.any_wide = true;
+        return;
+    }
+    stats.min = std::min(stats.min, narrow);
+    stats.max = std::max(stats.max, narrow);
+}
+
+int128 limit_of(const ir::StageColumn &column) { return column.digits != 0 ? power_of_ten(column.digits) : 0; }
+
+// use(a value of the C++ type), of all but floats.
+template <class Use> void with_integer(Type type, const Use &use) {
+    switch (type) {
+    case Type::Bool:
+        return use(uint8_t());
+    case Type::I16:
+        return use(int16_t());
+    case Type::I32:
+        return use(int32_t());
+    case Type::I64:
+        return use(int64_t());
+    case Type::I128:
+        return use(int128());
+    case Type::Code:
+        return use(uint32_t());
+    case Type::F32:
+    case Type::F64:
+        return;
+    }
+}
+
 // Finishes the field of each group; `to` has room for them. `Stored`: what a value of the column is.
 template <class Stored> void put_integers(const Field &field, Stored *to, uint8_t *nulls, ColumnStats &stats) {
-    const int128 limit = field.column.digits != 0 ? power_of_ten(field.column.digits) : 0;
+    const int128 limit = limit_of(field.column);
     for (size_t g = 0; g < field.groups.ngroups; ++g) {
         const bool null = field.is_null(g);
         nulls[g] = null;
         stats.any_null |= null;
         const int128 value = null ? 0 : wide(field.value(g));
         to[g] = static_cast<Stored>(value);
-        if (null)
-            continue;
-        if (to[g] != value || (limit != 0 && (value >= limit || value <= -limit)))
-            throw DeviceError(no_integer);
-        stats.any_value = true;
-        if (value != static_cast<int64_t>(value)) {
-            stats.any_wide = true;
-            continue;
-        }
-        stats.min = std::min(stats.min, static_cast<int64_t>(value));
-        stats.max = std::max(stats.max, static_cast<int64_t>(value));
+        if (!null)
+            check_integer(value, to[g], limit, stats);
     }
 }
 
@@ -103,24 +131,12 @@ template <class Stored> void put_floats(const Field &field, Stored *to, uint8_t 
 }
 
 void put(const Field &field, void *to, uint8_t *nulls, ColumnStats &stats) {
-    switch (field.column.type) {
-    case Type::Bool:
-        return put_integers(field, static_cast<uint8_t *>(to), nulls, stats);
-    case Type::I16:
-        return put_integers(field, static_cast<int16_t *>(to), nulls, stats);
-    case Type::I32:
-        return put_integers(field, static_cast<int32_t *>(to), nulls, stats);
-    case Type::I64:
-        return put_integers(field, static_cast<int64_t *>(to), nulls, stats);
-    case Type::I128:
-        return put_integers(field, static_cast<int128 *>(to), nulls, stats);
-    case Type::Code:
-        return put_integers(field, static_cast<uint32_t *>(to), nulls, stats);
-    case Type::F32:
+    if (field.column.type == Type::F32)
         return put_floats(field, static_cast<float *>(to), nulls, stats);
-    case Type::F64:
+    if (field.column.type == Type::F64)
         return put_floats(field, static_cast<double *>(to), nulls, stats);
-    }
+    with_integer(field.column.type,
+                 [&](auto stored) { put_integers(field, static_cast<decltype(stored) *>(to), nulls, stats); });
 }
 
 // ---- cells of rows ----
@@ -137,7 +153,7 @@ template <class Value, class Stored>
 void put_integer_cells(const RowBlock::Column &from, size_t n, const CellTarget &to) {
     const Value *values = reinterpret_cast<const Value *>(from.values);
     Stored *stored = static_cast<Stored *>(to.values);
-    const int128 limit = to.column.digits != 0 ? power_of_ten(to.column.digits) : 0;
+    const int128 limit = limit_of(to.column);
     ColumnStats stats = *to.stats;
     for (size_t i = 0; i < n; ++i) {
         stored[i] = 0;
@@ -145,38 +161,9 @@ void put_integer_cells(const RowBlock::Column &from, size_t n, const CellTarget 
             continue;
         const std::conditional_t<std::is_same_v<Value, int128>, int128, int64_t> value = values[i];
         stored[i] = static_cast<Stored>(value);
-        if (static_cast<int128>(stored[i]) != value || (limit != 0 && (value >= limit || value <= -limit)))
-            throw DeviceError(no_integer);
-        stats.any_value = true;
-        const int64_t narrow = static_cast<int64_t>(value);
-        if (narrow != value) {
-            stats.any_wide = true;
-            continue;
-        }
-        stats.min = std::min(stats.min, narrow);
-        stats.max = std::max(stats.max, narrow);
+        check_integer(value, stored[i], limit, stats);
     }
     *to.stats = stats;
-}
-
-template <class Value> void put_integer_cells(const RowBlock::Column &from, size_t n, const CellTarget &to) {
-    switch (to.column.type) {
-    case Type::Bool:
-        return put_integer_cells<Value, uint8_t>(from, n, to);
-    case Type::I16:
-        return put_integer_cells<Value, int16_t>(from, n, to);
-    case Type::I32:
-        return put_integer_cells<Value, int32_t>(from, n, to);
-    case Type::I64:
-        return put_integer_cells<Value, int64_t>(from, n, to);
-    case Type::I128:
-        return put_integer_cells<Value, int128>(from, n, to);
-    case Type::Code:
-        return put_integer_cells<Value, uint32_t>(from, n, to);
-    case Type::F32:
-    case Type::F64:
-        break; // has_field() has seen to it
-    }
 }
 
 // As they are: a window's sum may be infinite where PostgreSQL's is.
@@ -196,23 +183,12 @@ void put_cells(Type type, const RowBlock::Column &from, size_t n, const CellTarg
     else
         memset(to.nulls, 0, n);
     to.stats->any_null |= memchr(to.nulls, 1, n) != nullptr;
-    switch (type) {
-    case Type::Bool:
-        return put_integer_cells<uint8_t>(from, n, to);
-    case Type::I16:
-        return put_integer_cells<int16_t>(from, n, to);
-    case Type::I32:
-        return put_integer_cells<int32_t>(from, n, to);
-    case Type::I64:
-        return put_integer_cells<int64_t>(from, n, to);
-    case Type::I128:
-        return put_integer_cells<int128>(from, n, to);
-    case Type::Code:
-        return put_integer_cells<uint32_t>(from, n, to);
-    case Type::F32:
-    case Type::F64:
+    if (is_float(type))
         return put_float_cells(from, n, to);
-    }
+    with_integer(type, [&](auto value) {
+        with_integer(to.column.type,
+                     [&](auto stored) { put_integer_cells<decltype(value), decltype(stored)>(from, n, to); });
+    });
 }
 
 // ---- what fields there are ----

@@ -97,12 +97,10 @@ List *column_names(const Explainer *explainer, int index, List **expressions) {
 
 // What feeds a source that is no relation.
 const char *kind_of_rows(const Explainer *explainer, int index) {
-    const PlanState *plan = explainer->state->run.children[index];
-    while (plan != nullptr && IsA(plan, SubqueryScanState))
-        plan = reinterpret_cast<const SubqueryScanState *>(plan)->subplan;
-    if (explainer->state->fragment->sources[index].stage_columns == NIL || plan == nullptr || !is_gpuscan(plan))
-        return "rows";
-    return reinterpret_cast<const GpuScanState *>(plan)->fragment->delivers_rows ? "windows" : "groups";
+    PlanState *plan = explainer->state->run.children[index];
+    const bool may_be_stage = explainer->state->fragment->sources[index].stage_columns != NIL && plan != nullptr;
+    const GpuScanState *node = may_be_stage ? walk_to_node(plan) : nullptr;
+    return node == nullptr ? "rows" : node->fragment->delivers_rows ? "windows" : "groups";
 }
 
 char *source_name(const Explainer *explainer, int index) {

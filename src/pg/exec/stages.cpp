@@ -9,13 +9,6 @@
 namespace gpuscan {
 namespace {
 
-// The node below the plan; NULL: something else stands between.
-GpuScanState *walk_to_node(PlanState *plan) {
-    while (IsA(plan, SubqueryScanState))
-        plan = reinterpret_cast<SubqueryScanState *>(plan)->subplan;
-    return is_gpuscan(plan) ? reinterpret_cast<GpuScanState *>(plan) : nullptr;
-}
-
 // The outer fragment's column as a field of what the inner one makes; false: it cannot be had in that form.
 bool find_field(const Fragment *groups, int output, const FragmentColumn *column, protocol::KeepColumn *to) {
     StageField field;
@@ -138,6 +131,12 @@ bool run_stage(FragmentRun *run, PlanState *plan, RunStage *stage) {
 }
 
 } // namespace
+
+GpuScanState *walk_to_node(PlanState *plan) {
+    while (IsA(plan, SubqueryScanState))
+        plan = reinterpret_cast<SubqueryScanState *>(plan)->subplan;
+    return is_gpuscan(plan) ? reinterpret_cast<GpuScanState *>(plan) : nullptr;
+}
 
 bool prepare_stages(FragmentRun *run) {
     const int count = run->fragment->nsources;

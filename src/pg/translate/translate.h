@@ -106,6 +106,9 @@ struct TypedExpr {
 
 bool translate(Translation *t, Expr *expr, TypedExpr *out);
 
+// A translation that asks what a device could do, as if every column were there. `any` is to be zeroed, and to live as long.
+Translation probe_of(PlannerInfo *root, TranslatedSource *any);
+
 // Which columns does the value need, if there is a device that has them: Vars, and expressions over one row that the cache holds as
 // columns. False, without a reason: no device knows it.
 enum class ValueUse { Any, Grouped, Counted }; // a group key may be only handed through; counted is whether it is NULL
