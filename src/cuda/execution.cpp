@@ -125,6 +125,7 @@ codegen::Request CudaExecution::request(Index index, const Input &input) {
     r.pipeline = index;
     r.source_nullable = input.nullable;
     r.row_cache = state_->row_cache;
+    r.tried = bounds_[index].added;
     if (pipeline.sink == SinkKind::Build)
         r.row_cache = r.row_cache && (input.rows > few_build_rows || tables_[index]->row_cache);
     r.source_form = input.forms;

@@ -26,6 +26,8 @@ struct Table : BuiltTable {
     std::vector<uint8_t> payload_nullable;
     std::vector<uint64_t> words; // for a kernel that probes it
     BufferRef entries, next;
+    BufferRef low, reach;  // of each row (join_intervals.cpp)
+    bool no_bound = false; // a bound of some row is an error
     size_t entries_bytes = 0;
     std::string description;
 
@@ -34,7 +36,7 @@ struct Table : BuiltTable {
         for (const std::vector<BufferRef> *buffers : {&keys, &payload, &payload_nulls})
             for (const BufferRef &buffer : *buffers)
                 bytes += buffer ? buffer->size : 0;
-        for (const BufferRef &buffer : {entries, next})
+        for (const BufferRef &buffer : {entries, next, low, reach})
             bytes += buffer ? buffer->size : 0;
         return bytes;
     }
@@ -126,6 +128,7 @@ class CudaExecution : public Execution {
         for (std::shared_ptr<Table> &table : tables_)
             table = std::make_shared<Table>();
         matched_rows_.resize(program.joins.size());
+        add_bounds();
         stats_.joins.resize(program.pipelines.size() - 1);
     }
 
@@ -269,6 +272,17 @@ class CudaExecution : public Execution {
     TableKind choose_form(Index pipeline, const Table &table, tables::BuildArgument &argument, uint64_t &extent) const;
     bool build(Table &table, tables::BuildArgument &argument, TableKind kind, uint64_t extent, bool keys_only);
 
+    // partners between bounds (join_intervals.cpp)
+    struct Bounds {
+        Index low = none, high = none; // payload columns of the build; none: not asked
+        Index added = 0;               // of them, behind the program's own
+    };
+    void add_bounds();
+    Index bound_column(Index bound, const std::vector<Index> &payload, std::vector<Index> &added);
+    void order_by_intervals(Index build);
+    void launch_over_rows(CUfunction function, uint64_t rows, void *argument);
+    tables::Column payload_column(const Table &table, Index column) const;
+
     // groups (grouping.cpp)
     GroupTable aggregate(const std::vector<ChunkView> &chunks);
     GroupPlan plan_groups(codegen::Request request, const Input &input,
@@ -336,8 +350,9 @@ class CudaExecution : public Execution {
     void hand_over(RowArea &area, RowTable &rows);
 
     std::shared_ptr<SharedState> state_;
-    Program program_;
-    std::string shape_; // of the program, for prepared kernels
+    Program program_;            // with the bounds that are added to builds
+    std::vector<Bounds> bounds_; // by pipeline
+    std::string shape_;          // of the program, for prepared kernels
     const std::atomic<uint32_t> *cancel_;
     std::shared_ptr<StreamContext> streams_;
     std::vector<std::shared_ptr<Table>> tables_; // finished ones may be others' too: they do not change any more

@@ -4,6 +4,8 @@
 //            where the arrays turn out too small they grow to the size that was counted and the run is repeated
 //   finish   chooses the form of the table by those ranges and builds it; equal keys show in the status word
 //
+// A table whose rows are asked for between bounds is put in order then (join_intervals.cpp).
+//
 // Forms: packed (the payload itself, indexed by key) where keys are dense and unique and the payload is narrow, rows
 // (numbers of rows, indexed by key) where keys are dense, else hash. Dense means that the table is no larger than 16
 // million entries or 16 times its rows: at those sizes it is smaller or hardly larger than a hash table, and SSB's
@@ -151,6 +153,7 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
         check_status();
         const uint64_t count = streams_->fetched().counter;
         if (count <= table.capacity) {
+            table.no_bound = table.no_bound || (streams_->fetched().status & status_no_bound) != 0;
             if (range_bytes > 0)
                 memcpy(table.ranges.data(), result->data, range_bytes);
             table.rows = count;
@@ -338,6 +341,7 @@ void CudaExecution::finish(Index index) {
     }
     if (!done)
         build(table, a, kind == TableKind::Hash ? kind : TableKind::Rows, extent, keys_only);
+    order_by_intervals(index);
     table.finished = true;
     stats_.joins[index] = table.description;
 }
@@ -380,7 +384,7 @@ ChunkView CudaExecution::table_rows(Index pipeline, std::shared_ptr<void> &memor
     const size_t nkeys = table->shape.keys.size();
     ChunkView chunk;
     chunk.nrows = static_cast<uint32_t>(table->rows);
-    for (size_t i = 0; i < table->payload.size(); ++i) {
+    for (size_t i = 0; i < table->payload.size() - bounds_[pipeline].added; ++i) {
         ColumnView view;
         view.type = table->shape.payload[i];
         view.values = table->payload[i]->data;

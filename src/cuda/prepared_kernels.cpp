@@ -50,7 +50,7 @@ std::string PreparedKernels::shape_of(const Program &program) {
 
 std::string PreparedKernels::key(const std::string &program, const codegen::Request &request) {
     const auto &[request_program, pipeline, source_nullable, source_form, lookup_nullable, tables, probe_order, group,
-                 row_cache] = request;
+                 row_cache, tried] = request;
     (void)request_program; // stands in `program`
     std::string key = program;
     put(key, pipeline);
@@ -59,11 +59,13 @@ std::string PreparedKernels::key(const std::string &program, const codegen::Requ
     put(key, lookup_nullable);
     put(key, tables.size());
     for (const codegen::TableShape *table : tables) {
-        const auto &[kind, unique, entry_bytes, exact_tag, keys, payload, payload_nullable] = *table;
+        const auto &[kind, unique, entry_bytes, exact_tag, by_low, by_reach, keys, payload, payload_nullable] = *table;
         put(key, kind);
         put(key, unique);
         put(key, entry_bytes);
         put(key, exact_tag);
+        put(key, by_low);
+        put(key, by_reach);
         put(key, keys);
         put(key, payload);
         put(key, payload_nullable);
@@ -80,6 +82,7 @@ std::string PreparedKernels::key(const std::string &program, const codegen::Requ
     put(key, values);
     put(key, sums);
     put(key, row_cache);
+    put(key, tried);
     return key;
 }
 

@@ -34,8 +34,8 @@ constexpr double rows_that_pass = 0.3; // of a build, for each of its conditions
 // Is the table as expected, or can it become so by wider entries?
 bool fits(const TableShape &table, const TableShape &expected) {
     return table.kind == expected.kind && table.unique == expected.unique && table.exact_tag == expected.exact_tag &&
-           table.keys == expected.keys && table.payload == expected.payload &&
-           table.payload_nullable == expected.payload_nullable &&
+           table.by_low == expected.by_low && table.by_reach == expected.by_reach && table.keys == expected.keys &&
+           table.payload == expected.payload && table.payload_nullable == expected.payload_nullable &&
            (table.kind != TableKind::Packed || table.entry_bytes <= expected.entry_bytes);
 }
 
@@ -145,6 +145,8 @@ std::shared_ptr<Table> CudaExecution::expected_table(Index index, const Kernel &
         shape.kind = TableKind::Rows;
     shape.entry_bytes = static_cast<uint8_t>(a.entry_bytes);
     shape.exact_tag = shape.kind == TableKind::Hash && a.exact_tag != 0;
+    shape.by_low = !shape.unique && bounds_[index].low != none;
+    shape.by_reach = !shape.unique && bounds_[index].high != none;
     const uint64_t slots = shape.kind == TableKind::Hash ? power_of_two(2 * table->rows) : extent;
     const size_t width = shape.kind == TableKind::Packed ? a.entry_bytes : shape.kind == TableKind::Rows ? 4 : 8;
     table->entries_bytes = keyed ? slots * width : 0;

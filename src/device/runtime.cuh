@@ -16,6 +16,8 @@
 //     rows     entries of 4 bytes indexed by key: number of a row, counted from 1; payload in arrays by row
 //     hash     open addressing at no more than half load; 8-byte slots: 32 bits of hash or key, 32 bits of row
 // Rows with equal keys form a chain through `next`, so one pass builds all of it and learns whether keys are unique.
+// Without keys a row's partners are looked for among all rows, in their order; where they lie between bounds, that is the order of
+// the lower one, and two searches find the rows to look at (host/join_intervals.cpp tells how).
 //
 // Group-by follows Sitaridi & Ross, "Ameliorating Memory Contention of OLAP Operators on GPU Processors" (section 4): small
 // tables stand in shared memory, several copies of each (by lane), so that neither a popular value nor a popular bank
@@ -405,6 +407,44 @@ __device__ __forceinline__ uint32_t rows_first(const uint32_t *heads, uint64_t i
     return __ldg(heads + index) - 1; // 0 becomes no_match
 }
 __device__ __forceinline__ uint32_t rows_next(const uint32_t *next, uint32_t row) { return __ldg(next + row) - 1; }
+
+// How many of n lower bounds, which ascend, let x pass: they are at most x, or below it.
+template <bool strict> __device__ __forceinline__ uint32_t rows_begun(const int64_t *low, uint32_t n, int64_t x) {
+    uint32_t first = 0, end = n;
+    while (first < end) {
+        const uint32_t middle = first + (end - first) / 2;
+        const int64_t bound = __ldg(low + middle);
+        if (strict ? bound < x : bound <= x)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+// The first of n rows up to which an upper bound reaches x; n: none does. It is looked for from the end on, in steps that double: what
+// lies behind it will be looked at anyway.
+template <bool strict> __device__ __forceinline__ uint32_t rows_reaching(const int64_t *reach, uint32_t n, int64_t x) {
+    uint32_t first = 0, end = n;
+    for (uint32_t step = 1; end > 0; step *= 2) {
+        const uint32_t at = end > step ? end - step : 0;
+        const int64_t bound = __ldg(reach + at);
+        if (!(strict ? bound > x : bound >= x)) {
+            first = at + 1;
+            break;
+        }
+        end = at;
+    }
+    while (first < end) {
+        const uint32_t middle = first + (end - first) / 2;
+        const int64_t bound = __ldg(reach + middle);
+        if (strict ? bound > x : bound >= x)
+            end = middle;
+        else
+            first = middle + 1;
+    }
+    return first;
+}
 
 // ---- aggregation in shared memory --------------------------------------------------------------------------------
 

@@ -4,6 +4,11 @@
 // (Kaldewey et al., "GPU Join Processing Revisited", section 4.1: latch-free inserts with atomics); rows of equal keys
 // are chained through `next`. What the tables look like: device/runtime.cuh.
 //
+// Rows whose partners lie between bounds are put in the order of a bound: runs of one row each are merged two by two. Each row finds
+// its place in the merged run by itself, as the number of rows before it in its own run and, by a search, in the other one (Satish,
+// Harris, Garland, "Designing Efficient Sorting Algorithms for Manycore GPUs", section 5). The highest bound so far comes by doubling
+// (Hillis, Steele, "Data Parallel Algorithms"). Every step is a launch of its own, so that it sees all of the one before.
+//
 // The structures are filled by the host (cuda/execution_state.hpp includes this file too); all of them are kernel arguments.
 #pragma once
 
@@ -61,6 +66,44 @@ struct WidenArgument {
     void *to;
     uint64_t entries;
     uint32_t from_bytes, to_bytes;
+};
+
+// A row's bound, and where the row has been. No two are equal, so each has one place in an order.
+struct Place {
+    int64_t bound;
+    uint64_t row;
+};
+struct PlacesArgument {
+    Column bound;
+    int64_t null; // what a NULL counts as
+    Place *places;
+    uint64_t rows;
+};
+struct MergeArgument {
+    const Place *from;
+    Place *to;
+    uint64_t rows, width; // of runs that are in order
+};
+// The values of a column in the order of the places; and its bounds, as 64 bits.
+struct MoveArgument {
+    const Place *places;
+    const void *from;
+    void *to;
+    uint64_t rows;
+    uint32_t bytes, unused; // of a value
+};
+struct MoveBoundArgument {
+    const Place *places;
+    Column bound;
+    int64_t null;
+    int64_t *to;
+    uint64_t rows;
+};
+// to[i] = the largest of from[i] and from[i - by].
+struct ReachArgument {
+    const int64_t *from;
+    int64_t *to;
+    uint64_t rows, by;
 };
 
 // A condition over a group: what an aggregate is, against a bound (cuda/group_conditions.cpp).
@@ -296,6 +339,76 @@ extern "C" __global__ void widen_entries(const WidenArgument a) {
             ((uint32_t *)a.to)[i] = (uint32_t)entry;
         else
             ((uint64_t *)a.to)[i] = entry;
+    }
+}
+
+__device__ __forceinline__ uint64_t first_index() { return (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ uint64_t index_step() { return (uint64_t)gridDim.x * blockDim.x; }
+
+__device__ __forceinline__ int64_t bound_at(const Column &column, int64_t null, uint64_t row) {
+    return column.nulls && column.nulls[row] ? null : integer_at(column, row);
+}
+
+extern "C" __global__ void make_places(const PlacesArgument a) {
+    for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
+        a.places[i].bound = bound_at(a.bound, a.null, i);
+        a.places[i].row = i;
+    }
+}
+
+extern "C" __global__ void merge_places(const MergeArgument a) {
+    for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
+        const Place mine = a.from[i];
+        const uint64_t run = i / a.width, other = (run ^ 1) * a.width;
+        uint64_t low = other < a.rows ? other : a.rows;
+        uint64_t high = other + a.width < a.rows ? other + a.width : a.rows;
+        const uint64_t start = low;
+        while (low < high) { // the first of the other run that comes after this one
+            const uint64_t middle = low + (high - low) / 2;
+            const int64_t bound = a.from[middle].bound;
+            if (bound < mine.bound || (bound == mine.bound && a.from[middle].row < mine.row))
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        a.to[(run & ~1ULL) * a.width + (i - run * a.width) + (low - start)] = mine;
+    }
+}
+
+template <class T> __device__ __forceinline__ void move_value(const MoveArgument &a, uint64_t i) {
+    ((T *)a.to)[i] = ((const T *)a.from)[a.places[i].row];
+}
+
+extern "C" __global__ void move_column(const MoveArgument a) {
+    for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
+        switch (a.bytes) {
+        case 1:
+            move_value<uint8_t>(a, i);
+            break;
+        case 2:
+            move_value<uint16_t>(a, i);
+            break;
+        case 4:
+            move_value<uint32_t>(a, i);
+            break;
+        case 8:
+            move_value<uint64_t>(a, i);
+            break;
+        default:
+            move_value<sem::i128>(a, i);
+        }
+    }
+}
+
+extern "C" __global__ void move_bound(const MoveBoundArgument a) {
+    for (uint64_t i = first_index(); i < a.rows; i += index_step())
+        a.to[i] = bound_at(a.bound, a.null, a.places[i].row);
+}
+
+extern "C" __global__ void extend_reach(const ReachArgument a) {
+    for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
+        const int64_t mine = a.from[i], before = i < a.by ? mine : a.from[i - a.by];
+        a.to[i] = before > mine ? before : mine;
     }
 }
 

@@ -814,10 +814,9 @@ void Session::fetch(MessageWriter &out) {
         fetch_groups(out);
 }
 
-// The groups become rows of a later program's, and this one ends.
+// The groups or rows become rows of a later program's, and this one ends.
 void Session::keep(MessageReader &in, MessageWriter &out) {
-    check(pipeline_ == program_.pipelines.size() && !delivers_rows() && fetched_ == 0,
-          "the program has no groups to keep");
+    check(pipeline_ == program_.pipelines.size() && fetched_ == 0, "the program has nothing to keep");
     const KeepRequest request = in.head<KeepRequest>();
     std::vector<ir::StageColumn> columns;
     std::vector<std::shared_ptr<Dictionary>> dictionaries;
@@ -831,6 +830,7 @@ void Session::keep(MessageReader &in, MessageWriter &out) {
     with_results([&] {
         auto rows = std::make_shared<StageRows>(program_, std::move(columns), std::move(dictionaries),
                                                 device_->device->work_memory());
+        rows->add(rows_, cancel_); // none where there are groups, and the other way round
         rows->add(groups_, cancel_);
         while (execution_->groups_left() > 0) {
             groups_ = GroupTable(); // gives its memory back before the next ones need it

@@ -524,12 +524,57 @@ static string windows_over(Scope &scope) {
            ") AS r" + tail + groups + ") s WHERE r <= " + number(roll(5));
 }
 
+// Windows of a subquery, what it computes of them, and a query around it that filters and groups the rows. (As above, rows that tie are
+// alike.)
+static string windows_below(Scope &scope) {
+    const string tail = from_where(scope);
+    vector<string> columns;
+    for (const Source &source : scope.sources)
+        for (const Column &column : source.columns)
+            if ((column.type == Int2 || column.type == Int4) && chance(60))
+                columns.push_back(source.alias + "." + column.name);
+    columns.push_back(scope.sources[0].alias + ".k");
+    string order;
+    for (const string &column : columns)
+        order += (order.empty() ? "" : ", ") + column + pick({"", "", " DESC", " NULLS FIRST"});
+    const string number_of = pick(columns);
+    const auto written = [&](const string &text) {
+        string result;
+        for (const char c : text)
+            result += c == '#'   ? number_of
+                      : c == '@' ? " OVER (" + string(chance(60) ? "PARTITION BY " + columns[0] : "") + " ORDER BY " +
+                                       order + ")"
+                                 : string(1, c);
+        return result;
+    };
+    const string computed = written(
+        pick({"# - lag(#)@", "lead(#, 2)@", "coalesce(lag(#)@, 0)", "# * 1.5 / nullif(rank()@, 3)",
+              "# / (dense_rank()@ - 2)", "avg(#)@", "CASE WHEN lag(#)@ IS NULL THEN # ELSE 0 END", "sum(#)@ - #",
+              "lag(#)@ > #", "round(avg(#)@, 1)", "100.0 * # / nullif(sum(#)@, 0)", "count(*)@ * 2"}));
+    const string rows = "(SELECT " + columns[0] + " AS c, " + number_of + " AS n, " + computed + " AS x, " +
+                        written("row_number()@") + " AS r" + tail + ") s" +
+                        pick({"", "", " WHERE r <= 3", " WHERE r = 1", " WHERE x IS NOT NULL", " WHERE n > 3 AND r > 1",
+                              " WHERE r % 2 = 0 OR c IS NULL"});
+    switch (roll(4)) {
+    case 0:
+        return "SELECT c, count(*), sum(r), count(x) FROM " + rows + " GROUP BY c";
+    case 1:
+        return "SELECT x, count(*), sum(n) FROM " + rows + " GROUP BY x";
+    case 2:
+        return "SELECT count(DISTINCT x), max(r), sum(n) FILTER (WHERE x IS NULL) FROM " + rows;
+    default:
+        return "SELECT count(*), count(x), sum(r), min(n) FROM " + rows;
+    }
+}
+
 // What may stand above rows that a device delivers. Whatever takes rows as they come is told an order.
 static string above_rows(Scope &scope) {
     if (chance(15))
         return in_order(scope);
     if (chance(15))
         return windows_over(scope);
+    if (chance(15))
+        return windows_below(scope);
     string rows = select_rows(scope);
     switch (roll(12)) {
     case 0:

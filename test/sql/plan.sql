@@ -108,7 +108,7 @@ SELECT refusal('SELECT a, sum(b) FROM fact GROUP BY ROLLUP (a)');
 SELECT refusal('SELECT sum(x) FROM fact');
 SELECT refusal('SELECT y, count(*) FROM fact GROUP BY y');
 SELECT refusal('SELECT max(CASE WHEN ok THEN n ELSE 0 END) FROM fact');
-SELECT refusal('SELECT max(n / 2) FROM fact');
+SELECT refusal('SELECT max(CASE WHEN k > 3 THEN n ELSE 0 END) FROM fact');
 SELECT refusal('SELECT sum(n) FROM loose');
 SELECT refusal('SELECT max(i) FROM loose');
 SELECT refusal('SELECT count(fact) FROM fact');

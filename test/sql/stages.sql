@@ -13,45 +13,25 @@ INSERT INTO c SELECT i, 'text ' || i % 40, i / 2.0 FROM generate_series(0, 120) 
 CREATE TABLE empty (LIKE o);
 VACUUM (FREEZE, ANALYZE) o, c, empty;
 
--- How many subqueries are stages, as planned, and whether PostgreSQL has made tuples of a subquery's groups all the same.
-CREATE FUNCTION stages(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
-DECLARE
-    plan jsonb;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) ' || query INTO plan;
-    RETURN concat_ws(', ', (SELECT count(*) FROM jsonb_path_query(plan, 'strict $.**.Steps[*] ? (@.Source starts with "groups of")')) || ' stages',
-                     CASE WHEN plan @? 'strict $.** ? (@."Rows from CPU" > 0)' THEN 'rows from PostgreSQL' END,
-                     CASE WHEN plan @? 'strict $.** ? (@.Fallback != "")' THEN 'fallback' END);
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLERRM;
-END $$;
--- The query's verdict (see check_query), and its stages.
-CREATE FUNCTION check_stages(query text) RETURNS text LANGUAGE sql AS $$
-    SELECT check_query(query, 'any') || CASE current_setting('check.reference', true) WHEN 'on' THEN '' ELSE ', ' || stages(query) END
-$$;
-CREATE FUNCTION check_all(template text, list text[]) RETURNS SETOF text LANGUAGE sql AS $$
-    SELECT rpad(part, 52) || ' ' || check_stages(replace(template, '%s', part)) FROM unnest(list) part
-$$;
-
 -- one level of groups over another, as TPC-H query 13 has it
 SELECT check_stages('SELECT n, count(*) AS m FROM (SELECT c.k, count(o.id) AS n FROM c LEFT JOIN o ON c.k = o.k GROUP BY c.k) s GROUP BY n ORDER BY m DESC, n DESC');
 
 -- which keys
-SELECT check_all('SELECT k, count(*), sum(m) FROM (SELECT %s AS k, id % 3 AS three, count(*) AS m FROM o GROUP BY 1, 2) s GROUP BY k',
+SELECT check_all_stages('SELECT k, count(*), sum(m) FROM (SELECT %s AS k, id % 3 AS three, count(*) AS m FROM o GROUP BY 1, 2) s GROUP BY k',
     '{k, k8, k2, b, s, c, d, t, z, u, n, w, f, r, e, x, v + 1, n * 2, s || ''!'', upper(s), "d + 1", "date_trunc(''day'', t)", "s::varchar(6)", "NULL::int", 1}');
 -- which aggregates, grouped by
-SELECT check_all('SELECT m, count(*) FROM (SELECT k, %s AS m FROM o GROUP BY k) s GROUP BY m',
+SELECT check_all_stages('SELECT m, count(*) FROM (SELECT k, %s AS m FROM o GROUP BY k) s GROUP BY m',
     '{count(*), count(v), count(DISTINCT v), sum(v), sum(k2), sum(big), sum(n), sum(w), sum(f), sum(r), sum(DISTINCT v), avg(v), avg(n), avg(f), avg(r), avg(w), min(v), max(v), min(k2), max(big), min(n), max(n), min(w), min(f), max(r), min(d), max(t), min(z), min(s), max(c), min(e), sum(e), bool_and(b), bool_or(b), bit_or(v), bit_xor(k2), stddev(v), "sum(v) FILTER (WHERE b)", "count(*) + 1", "max(v) - min(v)", "coalesce(sum(v), 0)", array_agg(v ORDER BY v)}');
 -- ... and aggregated
-SELECT check_all('SELECT %s FROM (SELECT k, s, count(*) AS m, sum(v) AS v, sum(n) AS n, min(n) AS least, sum(big) AS big, max(d) AS d, avg(f) AS f, max(b::int) AS b FROM o GROUP BY k, s) s',
+SELECT check_all_stages('SELECT %s FROM (SELECT k, s, count(*) AS m, sum(v) AS v, sum(n) AS n, min(n) AS least, sum(big) AS big, max(d) AS d, avg(f) AS f, max(b::int) AS b FROM o GROUP BY k, s) s',
     '{count(*), "sum(m), sum(v)", "sum(n), min(n), max(n), avg(n), count(n)", "sum(least), max(least)", "sum(big), avg(big)", "min(d), max(d)", "max(f), count(f)", "avg(m), sum(m * v)", "sum(n * m)", "sum(n * 1.5)", "count(DISTINCT m), sum(DISTINCT n)", "count(DISTINCT s)", "max(n) > 100", "sum(m) FILTER (WHERE n > 50)", "stddev(m)", "max(s)", "sum(round(n))", "sum(n / 3)", "sum(b)"}');
 -- expressions and conditions over the groups, above and below; WHERE on a group's column becomes HAVING
-SELECT check_all('SELECT m / 10, count(*), sum(n), max(least) FROM (SELECT k, k8, count(*) AS m, sum(n) AS n, min(n) AS least, max(s) AS t FROM o WHERE v > 0 GROUP BY k, k8 %s GROUP BY 1',
+SELECT check_all_stages('SELECT m / 10, count(*), sum(n), max(least) FROM (SELECT k, k8, count(*) AS m, sum(n) AS n, min(n) AS least, max(s) AS t FROM o WHERE v > 0 GROUP BY k, k8 %s GROUP BY 1',
     '{") s", ") s WHERE m > 1", ") s WHERE n > 200.5", ") s WHERE n BETWEEN 100 AND 300.25 AND k > 5", ") s WHERE k IS NULL", ") s WHERE n / m > 100", "HAVING count(*) > 1) s", "HAVING sum(n) > 200.5 AND count(*) < 4) s", "HAVING avg(n) > 100) s", "HAVING sum(n) / 3 > 50) s", "HAVING min(s) > ''text 2'') s", "HAVING 1 / (count(*) - 1) = 0) s", "ORDER BY k) s", "ORDER BY m DESC, k, k8 LIMIT 20) s", "ORDER BY k LIMIT 0) s", "OFFSET 0) s WHERE m > 1"}');
-SELECT check_all('SELECT m, count(*) FROM (SELECT k, count(*) AS m FROM o GROUP BY k) s GROUP BY m %s',
+SELECT check_all_stages('SELECT m, count(*) FROM (SELECT k, count(*) AS m FROM o GROUP BY k) s GROUP BY m %s',
     '{"", "HAVING count(*) > 1", "HAVING m > 61 ORDER BY m DESC", "ORDER BY 2 DESC, 1 LIMIT 1", "ORDER BY m LIMIT 3 OFFSET 1", "HAVING sum(k) > 100"}');
 -- nothing, and the one group without GROUP BY
-SELECT check_all('SELECT count(*), sum(m), max(v) FROM (SELECT %s) s',
+SELECT check_all_stages('SELECT count(*), sum(m), max(v) FROM (SELECT %s) s',
     '{"count(*) AS m, sum(v) AS v FROM empty", "count(*) AS m, sum(v) AS v FROM empty GROUP BY k", "count(*) AS m, sum(v) AS v FROM o WHERE v > 1000", "count(*) AS m, max(v) AS v FROM o", "count(*) AS m, sum(v) AS v FROM o HAVING count(*) > 10", "count(*) AS m, sum(v) AS v FROM o HAVING count(*) < 10"}');
 SELECT check_stages('SELECT m, count(*) FROM (SELECT k, count(*) AS m FROM empty GROUP BY k) s GROUP BY m');
 -- DISTINCT is a level of groups, too
@@ -62,7 +42,7 @@ SELECT check_stages('SELECT q, count(*) FROM (SELECT m, count(*) AS q FROM (SELE
 SELECT check_stages('WITH s AS (SELECT k, sum(n) AS n FROM o GROUP BY k) SELECT max(n), min(n) FROM s');
 SELECT check_stages('WITH s AS MATERIALIZED (SELECT k, sum(n) AS n FROM o GROUP BY k) SELECT max(n), min(n) FROM s');
 -- A CTE that is read twice is made twice, if nobody can notice.
-SELECT check_all('WITH s AS %s SELECT count(*), min(k) FROM s WHERE v >= (SELECT max(v) FROM s WHERE k <> 3)', ARRAY['(SELECT k, sum(n) AS v FROM o GROUP BY k)', '(SELECT k, count(*) AS v FROM o WHERE k > 2 GROUP BY k HAVING count(*) > 3)',
+SELECT check_all_stages('WITH s AS %s SELECT count(*), min(k) FROM s WHERE v >= (SELECT max(v) FROM s WHERE k <> 3)', ARRAY['(SELECT k, sum(n) AS v FROM o GROUP BY k)', '(SELECT k, count(*) AS v FROM o WHERE k > 2 GROUP BY k HAVING count(*) > 3)',
     '(SELECT k, max(k8) AS v FROM o GROUP BY k)', 'MATERIALIZED (SELECT k, count(*) AS v FROM o GROUP BY k)', '(SELECT k, sum(k8::float8) AS v FROM o GROUP BY k)', '(SELECT k, max(10 / (k - 1000)) AS v FROM o GROUP BY k)',
     '(SELECT k, count(*) AS v FROM o GROUP BY k ORDER BY k LIMIT 5)', '(SELECT k, count(*) AS v FROM (SELECT k, random() AS r FROM o) x WHERE r < 2 GROUP BY k)', '(SELECT DISTINCT k, k8 AS v FROM o)', '(SELECT (k / 2.0)::numeric AS k, count(*) AS v FROM o GROUP BY 1)']);
 SELECT check_stages('WITH s AS (SELECT k, count(*) AS m FROM o GROUP BY k), t AS (SELECT m, count(*) AS q FROM s GROUP BY m) SELECT a.m, b.q, c.k FROM t a JOIN t b ON a.q = b.q JOIN s c ON c.m = a.m');
@@ -73,7 +53,7 @@ SELECT check_stages('SELECT m, count(*) FROM (SELECT k, s, count(*) AS m FROM o 
 SELECT check_stages('SELECT m, count(*) FROM (SELECT k, count(*) AS m FROM o GROUP BY k UNION ALL SELECT k8, count(*) FROM o GROUP BY k8) s GROUP BY m');
 SELECT check_stages('SELECT m FROM (SELECT k, count(*) AS m FROM o GROUP BY k) s WHERE m > 62');
 -- joined with tables: groups that probe, and groups that are probed
-SELECT check_all('SELECT %s', ARRAY[
+SELECT check_all_stages('SELECT %s', ARRAY[
     'name, sum(s.m) FROM c JOIN (SELECT k, count(*) AS m FROM o GROUP BY k) s ON s.k = c.k GROUP BY name',
     'name, sum(s.n), count(*) FROM c LEFT JOIN (SELECT k, sum(n) AS n FROM o WHERE k < 60 GROUP BY k) s ON s.k = c.k GROUP BY name',
     'name, sum(s.m) FROM c JOIN (SELECT s AS t, count(*) AS m FROM o GROUP BY s) s ON s.t = c.name GROUP BY name',

@@ -48,6 +48,8 @@ SELECT check_shapes('SELECT id FROM o WHERE n < (SELECT max(i.n) FROM %s)', '{"i
 -- arithmetic around a subquery, and of its values
 SELECT check_shapes(replace('SELECT id, n FROM o WHERE n > %s', '#', ' FROM i WHERE i.k = o.k)'), list)
 FROM (SELECT array_agg(replace(part, '#', ' FROM i WHERE i.k = o.k)')) FROM unnest('{1.2 * (SELECT avg(n)#, -(SELECT max(n)#, "2 - (SELECT count(*)#", "round((SELECT avg(n)#, 1)", (SELECT avg(n)# / 3, (SELECT avg(n)# / 0, 7 / (SELECT count(n)#, "coalesce(0.5 * (SELECT max(n)#, 3)", (SELECT max(n)# - 2 * (SELECT min(n)#, abs(1 - (SELECT sum(n)#), (SELECT sum(n)# + id, (SELECT sum(w)# * 2, "(SELECT coalesce(sum(n), 0)# / 4", "(SELECT sum(CASE WHEN b THEN n ELSE 0 END)# * 0.5", "(SELECT trunc(avg(n) * 3, -1)#"}'::text[]) part) x (list);
+-- a correlation of expressions, which may stand in any other condition
+SELECT check_shapes('SELECT id, n FROM o WHERE %s', '{"n > 0.2 * (SELECT avg(n) FROM i WHERE i.k % 5 = o.k % 5)", "n > (SELECT avg(n) FROM i WHERE abs(i.g::numeric) = o.g AND i.k = o.k)", "n > (SELECT avg(n) FROM i WHERE lower(i.s) = upper(o.s) OR i.k = 3)", "n > (SELECT avg(n) FROM i WHERE upper(i.s) = upper(o.s)) OR v = 3", "EXISTS (SELECT FROM i WHERE i.k % 5 = o.k / 5 AND i.v = o.v) OR v = 3", "n > (SELECT avg(n) FROM i WHERE i.k + 1 = o.k)", "n > (SELECT avg(n) FROM i WHERE i.k % o.z = o.k)", "n > (SELECT avg(n) FROM i WHERE i.k = 7 / o.z)", "n > (SELECT avg(n) FROM i WHERE i.k % (o.z + 1) = o.k % 5)"}');
 -- of subqueries, views and CTEs, where nothing of them can raise an error
 CREATE VIEW seen AS SELECT k, g, n, n * 2 AS twice, b, row_number() OVER () AS r FROM i;
 CREATE VIEW sums AS SELECT k, g, sum(n) AS total, count(*) AS c FROM i WHERE v > -5 GROUP BY k, g HAVING count(*) > 1;

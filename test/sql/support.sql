@@ -178,3 +178,23 @@ BEGIN
         PERFORM pg_sleep(0.1), pg_stat_clear_snapshot();
     END LOOP;
 END $$;
+
+-- How many subqueries are stages, as planned, and whether PostgreSQL has made tuples of a subquery's groups or rows all the same.
+CREATE OR REPLACE FUNCTION stages(query text) RETURNS text LANGUAGE plpgsql SET gpuscan.offload = 'force' AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+    RETURN concat_ws(', ', (SELECT count(*) FROM jsonb_path_query(plan, 'strict $.**.Steps[*] ? (@.Source starts with "groups of" || @.Source starts with "windows of")')) || ' stages',
+                     CASE WHEN plan @? 'strict $.** ? (@."Rows from CPU" > 0)' THEN 'rows from PostgreSQL' END,
+                     CASE WHEN plan @? 'strict $.** ? (@.Fallback != "")' THEN 'fallback' END);
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLERRM;
+END $$;
+-- The query's verdict (see check_query), and its stages; of each part of a template.
+CREATE OR REPLACE FUNCTION check_stages(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT check_query(query, 'any') || CASE current_setting('check.reference', true) WHEN 'on' THEN '' ELSE ', ' || stages(query) END
+$$;
+CREATE OR REPLACE FUNCTION check_all_stages(template text, list text[]) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT rpad(part, 52) || ' ' || check_stages(replace(template, '%s', part)) FROM unnest(list) part
+$$;

@@ -20,6 +20,7 @@ using codegen::Request;
 using codegen::SumKind;
 using codegen::TableKind;
 using codegen::TableShape;
+using codegen::TableWords;
 using test::ProgramBuilder;
 
 class CodegenTest : public ::testing::Test {
@@ -309,6 +310,60 @@ TEST_F(CodegenTest, Joins) {
                 std::vector<GroupingKind>{GroupingKind::Shared, GroupingKind::Dense, GroupingKind::Hash}[random() % 3];
             compile_all(b.program, shapes, variant % 2, group);
         }
+    }
+}
+
+// Searches stand where the table has its rows in order, for the bounds that it has; else every row is looked at.
+TEST_F(CodegenTest, IntervalJoins) {
+    for (const JoinKind kind : {JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti, JoinKind::Full})
+        for (int bounds = 0; bounds < 4; ++bounds) {
+            ProgramBuilder b;
+            const Index s = b.source(all_columns()), d = b.source(all_columns());
+            const Index build = b.build(d, {}, {}, {}, {b.column(Type::I32, 0, 2), b.column(Type::I32, 0, 2)});
+            const Index x = b.column(Type::I32, 0, 2);
+            const Index low = b.compare(Op::Lt, b.column(Type::I32, 1, 0), x),
+                        high = b.compare(Op::Le, x, b.column(Type::I32, 1, 1));
+            ProgramBuilder::JoinSpec join{build, {}, kind};
+            std::vector<ProgramBuilder::ConjunctSpec> conjuncts;
+            if (kind == JoinKind::Inner)
+                conjuncts = {{low, 1}, {high, 1}};
+            else
+                join.filters = {low, high};
+            b.aggregate(s, conjuncts, {join}, {}, {{AggregateKind::CountRows, none}});
+            TableShape shape;
+            shape.kind = TableKind::Rows;
+            shape.payload = {Type::I32, Type::I32};
+            shape.payload_nullable = {1, 0};
+            shape.by_low = bounds & 1;
+            shape.by_reach = bounds & 2;
+            Request request;
+            request.program = &b.program;
+            request.pipeline = 1;
+            request.source_nullable.assign(8, bounds == 3);
+            request.tables = {&shape};
+            request.group.grouping = GroupingKind::None;
+            request.group.sums = {SumKind::Narrow};
+            const Kernel kernel = generated(request);
+            EXPECT_EQ(shape.by_low, kernel.source.find("rows_begun<true>(") != std::string::npos);
+            EXPECT_EQ(shape.by_reach, kernel.source.find("rows_reaching<false>(") != std::string::npos);
+            EXPECT_EQ(TableWords::count(shape), TableWords::payload(0, 2) + (bounds == 0 ? 0 : 2));
+            compile(kernel.source, bounds == 3);
+        }
+}
+
+// An error in a value that is only tried is no row's.
+TEST_F(CodegenTest, TriedPayload) {
+    for (const Index tried : {Index(0), Index(1)}) {
+        ProgramBuilder b;
+        const Index s = b.source(all_columns()), x = b.column(Type::I32, 0, 2);
+        b.build(s, {}, {}, {}, {x, b.expr(Op::Add, Type::I32, x, b.constant(Type::I32, 5))});
+        Request request;
+        request.program = &b.program;
+        request.source_nullable.assign(8, 1);
+        request.tried = tried;
+        const Kernel kernel = generated(request);
+        EXPECT_EQ(tried == 1, kernel.source.find("flags |= status_no_bound") != std::string::npos);
+        compile(kernel.source);
     }
 }
 

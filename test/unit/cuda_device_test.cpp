@@ -250,7 +250,10 @@ TEST_F(CudaDeviceTest, CompilesSpeculatively) {
     std::filesystem::remove_all(directory);
 }
 
-TEST_F(CudaDeviceTest, IntervalJoins) { test::check_interval_joins(device(), 2000, 300); }
+TEST_F(CudaDeviceTest, IntervalJoins) {
+    test::check_interval_joins(device(), 2000, 300);
+    test::check_interval_edges(device());
+}
 
 TEST_F(CudaDeviceTest, JoinKinds) { test::check_join_kinds(device()); }
 

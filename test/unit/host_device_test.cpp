@@ -102,6 +102,7 @@ TEST(HostDevice, IntervalJoins) {
     auto device = make_host_device(3);
     test::check_interval_joins(*device, 150000, 200); // several pieces of one key are merged
     test::check_interval_joins(*device, 1, 3);
+    test::check_interval_edges(*device);
     EXPECT_EQ(0u, device->work_memory()->used());
 }
 

@@ -1,4 +1,4 @@
-// Groups as rows of the next program: every field, NULLs, bounds, and what has no value there.
+// Groups and rows as rows of the next program: every field, NULLs, bounds, and what has no value there.
 #include "case_builder.hpp"
 #include "engine/result/stage_rows.hpp"
 #include "reference_check.hpp"
@@ -129,8 +129,98 @@ TEST(StageRows, FieldsThatGroupsDoNotHave) {
           column(GroupField::Key, Type::Code, 0), column(GroupField::Value, Type::I64, 4),
           column(GroupField::Value, Type::F64, 1), column(GroupField::Value, Type::I64, 2),
           column(GroupField::Count, Type::Bool, 0), column(GroupField::Average, Type::F64, 1),
-          column(GroupField::Value, Type::I128, 1, 39), column(static_cast<GroupField>(4), Type::I64, 0)})
+          column(GroupField::Value, Type::I128, 1, 39), column(static_cast<GroupField>(5), Type::I64, 0),
+          column(GroupField::Cell, Type::I64, 0)})
         EXPECT_THROW(make_rows({wrong}), DeviceError);
+}
+
+// select a (I32), b (I128), f (F64), c (Bool)
+Program delivered() {
+    Builder b;
+    const Index s = b.source({Type::I32, Type::I128, Type::F64, Type::Bool});
+    Pipeline main;
+    main.source = s;
+    main.sink = SinkKind::Rows;
+    main.payload = b.list(
+        {b.column(Type::I32, 0, 0), b.column(Type::I128, 0, 1), b.column(Type::F64, 0, 2), b.column(Type::Bool, 0, 3)});
+    b.p.pipelines = {main};
+    return b.p;
+}
+
+struct Cells {
+    std::vector<int32_t> a;
+    std::vector<int128> b;
+    std::vector<double> f;
+    std::vector<uint8_t> c, nulls_of_b;
+};
+
+// (The cells outlive the block.)
+RowBlock block_of(const Cells &cells) {
+    const auto bytes = [](const auto &values) { return reinterpret_cast<const uint8_t *>(values.data()); };
+    RowBlock block;
+    block.nrows = cells.a.size();
+    block.columns = {{bytes(cells.a), nullptr},
+                     {bytes(cells.b), cells.nulls_of_b.data()},
+                     {bytes(cells.f), nullptr},
+                     {bytes(cells.c), nullptr}};
+    return block;
+}
+
+TEST(StageRows, CellsOfRows) {
+    const Cells first{{1, -2, 3}, {7, int128(1) << 70, -9}, {0.5, -INFINITY, NAN}, {1, 0, 1}, {0, 0, 1}},
+        second{{40}, {5}, {-0.0}, {0}, {0}};
+    RowTable table;
+    table.add(block_of(first));
+    table.add(block_of(second));
+    StageRows rows(delivered(),
+                   {column(GroupField::Cell, Type::I64, 0), column(GroupField::Cell, Type::I128, 1),
+                    column(GroupField::Cell, Type::F64, 2), column(GroupField::Cell, Type::Bool, 3)},
+                   std::vector<std::shared_ptr<Dictionary>>(4), nullptr);
+    rows.add(table, nullptr);
+    rows.add(table, nullptr);
+    rows.add(RowTable(), nullptr);
+    ASSERT_EQ(rows.nrows(), 8u);
+    EXPECT_EQ(values<int64_t>(rows, 0), (std::vector<int64_t>{1, -2, 3, 40, 1, -2, 3, 40}));
+    EXPECT_TRUE(values<int128>(rows, 1) == (std::vector<int128>{7, int128(1) << 70, 0, 5, 7, int128(1) << 70, 0, 5}));
+    EXPECT_EQ(nulls(rows, 1), (std::vector<uint8_t>{0, 0, 1, 0, 0, 0, 1, 0}));
+    EXPECT_EQ(values<uint8_t>(rows, 3), (std::vector<uint8_t>{1, 0, 1, 0, 1, 0, 1, 0}));
+    const std::vector<double> floats = values<double>(rows, 2);
+    EXPECT_EQ(floats[1], -INFINITY);
+    EXPECT_TRUE(std::isnan(floats[2]) && std::signbit(floats[3]));
+    EXPECT_EQ(rows.columns()[0].stats.min, -2);
+    EXPECT_EQ(rows.columns()[0].stats.max, 40);
+    EXPECT_FALSE(rows.columns()[0].stats.any_null);
+    EXPECT_TRUE(rows.columns()[1].stats.any_null && rows.columns()[1].stats.any_wide);
+    EXPECT_EQ(rows.columns()[1].stats.max, 7);
+}
+
+TEST(StageRows, CellsThatTheColumnCannotHave) {
+    const Cells cells{{40000}, {int128(1) << 64}, {1}, {1}, {0}};
+    RowTable table;
+    table.add(block_of(cells));
+    const auto takes = [&](const ir::StageColumn &c) {
+        StageRows rows(delivered(), {c}, {nullptr}, nullptr);
+        try {
+            rows.add(table, nullptr);
+            return true;
+        } catch (const DeviceError &) {
+            return false;
+        }
+    };
+    EXPECT_FALSE(takes(column(GroupField::Cell, Type::I16, 0)));
+    EXPECT_TRUE(takes(column(GroupField::Cell, Type::I32, 0)));
+    EXPECT_FALSE(takes(column(GroupField::Cell, Type::I32, 0, 4)));
+    EXPECT_TRUE(takes(column(GroupField::Cell, Type::I64, 0, 5)));
+    EXPECT_FALSE(takes(column(GroupField::Cell, Type::I64, 1)));
+    EXPECT_FALSE(takes(column(GroupField::Cell, Type::I128, 1, 19)));
+    for (const ir::StageColumn &wrong :
+         {column(GroupField::Cell, Type::I32, 4), column(GroupField::Cell, Type::F64, 0),
+          column(GroupField::Cell, Type::Code, 0), column(GroupField::Cell, Type::I32, 2),
+          column(GroupField::Key, Type::I32, 0), column(GroupField::Count, Type::I64, 0)})
+        EXPECT_THROW(StageRows(delivered(), {wrong}, {nullptr}, nullptr), DeviceError);
+    std::atomic<uint32_t> cancel{1};
+    StageRows rows(delivered(), {column(GroupField::Cell, Type::I32, 0)}, {nullptr}, nullptr);
+    EXPECT_THROW(rows.add(table, &cancel), Cancelled);
 }
 
 TEST(StageRows, CountInWorkMemory) {

@@ -27,6 +27,9 @@ struct TableShape {
     bool unique = false;     // no two rows have equal keys (Packed: always)
     uint8_t entry_bytes = 1; // Packed: 1, 2, 4, 8
     bool exact_tag = false;  // Hash: the tag in a slot is the whole key
+    // Without keys: its rows lie in the order of the lower bound (the upper one, if there is no other) of the interval for which its join
+    // asks (engine/ir/interval_condition.hpp), with arrays of lower bounds, and of the highest upper bounds so far.
+    bool by_low = false, by_reach = false;
     std::vector<Type> keys;
     std::vector<Type> payload;
     std::vector<uint8_t> payload_nullable;
@@ -41,7 +44,9 @@ struct TableWords {
     static unsigned key(size_t i) { return 3 + 3 * static_cast<unsigned>(i); }
     // Three words per payload column: Packed: shift, mask, bias; else: address of values, address of NULL flags.
     static unsigned payload(size_t nkeys, size_t i) { return key(nkeys) + 3 * static_cast<unsigned>(i); }
-    static unsigned count(const TableShape &shape) { return payload(shape.keys.size(), shape.payload.size()); }
+    // Two words behind them: addresses of the lower bounds and of the highest upper ones.
+    static unsigned bounds(const TableShape &shape) { return payload(shape.keys.size(), shape.payload.size()); }
+    static unsigned count(const TableShape &shape) { return bounds(shape) + (shape.by_low || shape.by_reach ? 2 : 0); }
 };
 
 // ---- group tables --------------------------------------------------------------------------------------------------
@@ -96,6 +101,7 @@ struct Request {
     std::vector<ir::Index> probe_order;     // the joins in the order in which to probe; empty: their own
     GroupShape group;
     bool row_cache = true; // sinks that write rows: gather them in shared memory first
+    ir::Index tried = 0;   // Build: the last payload columns, whose errors are only told, as status_no_bound
 };
 
 // How a column's values are stored, as kernels know it (device/runtime.cuh: Form): the low bits of the values' address.

@@ -106,6 +106,8 @@ class Generator {
     void partner_lambda(Index k);
     void enter_partners(Index k, const string &entry);
     string next_row(Index k, const string &row) const;
+    bool by_interval(Index k) const { return table(k).by_low || table(k).by_reach; }
+    string first_between_bounds(Index k);
     void note_partner(Index k, const string &entry);
 
     // the sinks that write rows: of a build and of a fragment that delivers rows (codegen_rows.cpp)
@@ -122,6 +124,7 @@ class Generator {
     void rows_sink();
     void rows_tile_end();
     void rows_end();
+    ValueNames try_value(Index expr);
     string row_array(const RowOutput &output) const;
     string row_nulls(const RowOutput &output) const;
     void write_row(const std::vector<ValueNames> &values, const string &at, bool cached);

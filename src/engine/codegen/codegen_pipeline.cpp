@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "engine/codegen/codegen_generator.hpp"
+#include "engine/ir/interval_condition.hpp"
 
 namespace gpuscan::codegen {
 
@@ -185,10 +186,32 @@ string Generator::hash_probe(Index k, const string &hit, const std::vector<Value
     return m;
 }
 
+// Text that finds the rows that can hold a row's values between their bounds: the name of the first, and past<k>, the end.
+string Generator::first_between_bounds(Index k) {
+    const IntervalCondition asked = interval_condition(program_, pipeline_, k);
+    const unsigned bounds = kernel_.joins[k] + TableWords::bounds(table(k));
+    const string past = "past" + to_string(k), first = fresh("m");
+    const auto find = [&](const char *function, const IntervalBound &bound, unsigned at, const char *nothing) {
+        const ValueNames v = eval(bound.value);
+        return (v.n.empty() ? "" : v.n + " ? " + nothing + " : ") + function + (bound.strict ? "<true>(" : "<false>(") +
+               pointer("int64_t", at) + ", " + past + ", " + v.v + ")";
+    };
+    line("uint32_t " + past + " = (uint32_t)" + word(kernel_.joins[k] + TableWords::extent) + ";");
+    if (table(k).by_low)
+        line(past + " = " + find("rows_begun", asked.low, bounds, "0u") + ";");
+    line("uint32_t " + first + " = 0;");
+    if (table(k).by_reach)
+        line(first + " = " + find("rows_reaching", asked.high, bounds + 1, past.c_str()) + ";");
+    line("if (" + first + " >= " + past + ") " + first + " = no_match;");
+    return first;
+}
+
 // Text that finds what the table has for a row's key: a packed entry or the first row of a chain; the name of that value.
 // It is what says "missing" where the condition `hit` does not hold or a key is NULL.
 string Generator::probe_entry(Index k, const std::vector<Index> &keys, string hit) {
     const string type = entry_type(k);
+    if (by_interval(k))
+        return first_between_bounds(k);
     if (keys.empty()) {
         const string first = fresh("m");
         line("const uint32_t " + first + " = " + (hit.empty() ? "" : hit + " && ") + "(uint32_t)" +
@@ -218,6 +241,8 @@ string Generator::probe_entry(Index k, const std::vector<Index> &keys, string hi
 // The row of the table that follows one with the same keys; without keys they lie in their order.
 string Generator::next_row(Index k, const string &row) const {
     const unsigned first = kernel_.joins[k];
+    if (by_interval(k))
+        return "(" + row + " + 1 < past" + to_string(k) + " ? " + row + " + 1 : no_match)";
     if (join(k).keys.count == 0)
         return "(" + row + " + 1 < (uint32_t)" + word(first + TableWords::extent) + " ? " + row + " + 1 : no_match)";
     return "rows_next(" + pointer("uint32_t", first + TableWords::next) + ", " + row + ")";

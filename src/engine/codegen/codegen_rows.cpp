@@ -175,6 +175,27 @@ string Generator::within_bound() {
     return "(" + number + ") <= " + word(kernel_.bound);
 }
 
+// A value that may be an error without being the row's.
+ValueNames Generator::try_value(Index expr) {
+    if (!may_raise(expr))
+        return eval(expr);
+    const std::map<Index, ValueNames> outer = values_;
+    ValueNames r{fresh("v"), nullable(expr) ? fresh("n") : ""};
+    line(string(value_type(program_.exprs[expr].type)) + " " + r.v + " = 0;");
+    if (!r.n.empty())
+        line("bool " + r.n + " = false;");
+    open("");
+    line("int error = 0;");
+    const ValueNames v = eval(expr);
+    line(r.v + " = " + v.v + ";");
+    if (!v.n.empty())
+        line(r.n + " = " + v.n + ";");
+    line("if (error) flags |= status_no_bound;");
+    close();
+    values_ = outer;
+    return r;
+}
+
 void Generator::rows_sink() {
     std::vector<Index> exprs;
     for (const RowOutput &output : outputs_)
@@ -196,7 +217,7 @@ void Generator::rows_sink() {
     auto evaluate = [&] {
         std::vector<ValueNames> values;
         for (Index expr : exprs)
-            values.push_back(eval(expr));
+            values.push_back(values.size() + request_.tried < exprs.size() ? eval(expr) : try_value(expr));
         return values;
     };
     if (row_mode_ || row_bytes_ > max_held_bytes) {

@@ -246,10 +246,6 @@ void Ledger::probe(double rows, double entries) {
 void Ledger::pairs(double rows, double entries) { add(Stage::Probe, Count::ValueStep, pair_steps * rows * entries); }
 
 void Ledger::intervals(double rows, double entries, double found) {
-    if (machine_.gpu) {
-        pairs(rows, entries);
-        return;
-    }
     const double halvings = std::log2(std::max(entries, 2.0));
     random(Stage::Probe, false, 2 * rows * halvings, entries * bound_bytes);
     pairs(found, 1);

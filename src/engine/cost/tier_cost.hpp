@@ -155,7 +155,7 @@ class Ledger {
     void build(double rows);                 // of a join table: row_built, memory_random_write(_cached)
     void probe(double rows, double entries); // ... by each row: row_step, memory_random_read(_cached)
     void pairs(double rows, double entries); // ... without an equality: value_step
-    // ... where partners lie between bounds, and so many pairs are found; on a GPU every pair is looked at all the same.
+    // ... where partners lie between bounds, and so many pairs are found.
     void intervals(double rows, double entries, double found);
     void unmatched(double entries);
     void aggregate(double rows, double groups, double delivered, int keys, int states); // (of the groups, so many)

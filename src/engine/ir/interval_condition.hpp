@@ -1,7 +1,8 @@
 // Which conditions of a join say that a value of its row lies in an interval of its partner?
 //
 // `at BETWEEN since AND till`, `a.first <= b.last AND a.last >= b.first`: one bound of the partner from below, one from above, or one of
-// both. A table whose entries lie in the order of the lower bound need not be looked at as a whole (host/join_intervals.cpp).
+// both. A table whose entries lie in the order of the lower bound need not be looked at as a whole (host/join_intervals.cpp,
+// cuda/join_intervals.cpp).
 #pragma once
 
 #include <vector>

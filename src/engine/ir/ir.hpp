@@ -412,12 +412,13 @@ struct AggregateState {
     int64_t high = 0;
 };
 
-// What of a group becomes a column of the rows that the program of the next stage reads (engine/result/stage_rows.hpp).
+// What of a group, or of a row, becomes a column of the rows that the program of the next stage reads (engine/result/stage_rows.hpp).
 enum class GroupField : uint8_t {
     Key,     // key `index`, of the column's type
     Count,   // how many rows aggregate `index` has counted: I64
     Value,   // what aggregate `index` is; NULL where it has counted none
     Average, // F64: the sum that aggregate `index` is, by its count; NULL where that is 0
+    Cell,    // of a row: its column `index`
 };
 
 // Values of floats that only the CPU plan can tell, as bits: an infinite sum may be an overflow, and of two zeros, of different

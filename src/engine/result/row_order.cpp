@@ -29,27 +29,39 @@ template <class Bits, class Float> Bits float_order(Float value) {
     return bits & sign ? ~bits : bits | sign;
 }
 
-// The value as an unsigned number of value_bits(type) bits.
-uint128 order_of(Type type, const uint8_t *values, size_t row) {
+// Calls visit(order): order(row) is the value's place among all of its type, an unsigned number of its width.
+template <class Visit> void with_order(Type type, const uint8_t *values, const Visit &visit) {
     switch (type) {
     case Type::Bool:
-        return values[row] != 0;
+        return visit([=](size_t row) { return static_cast<uint8_t>(values[row] != 0); });
     case Type::I16:
-        return static_cast<uint16_t>(load<uint16_t>(values, row) ^ 0x8000u);
+        return visit([=](size_t row) { return static_cast<uint16_t>(load<uint16_t>(values, row) ^ 0x8000u); });
     case Type::I32:
-        return load<uint32_t>(values, row) ^ 0x80000000u;
+        return visit([=](size_t row) { return load<uint32_t>(values, row) ^ 0x80000000u; });
     case Type::I64:
-        return load<uint64_t>(values, row) ^ (uint64_t(1) << 63);
+        return visit([=](size_t row) { return load<uint64_t>(values, row) ^ (uint64_t(1) << 63); });
     case Type::I128:
-        return load<uint128>(values, row) ^ (uint128(1) << 127);
+        return visit([=](size_t row) { return load<uint128>(values, row) ^ (uint128(1) << 127); });
     case Type::F32:
-        return float_order<uint32_t>(load<float>(values, row));
+        return visit([=](size_t row) { return float_order<uint32_t>(load<float>(values, row)); });
     case Type::F64:
-        return float_order<uint64_t>(load<double>(values, row));
+        return visit([=](size_t row) { return float_order<uint64_t>(load<double>(values, row)); });
     case Type::Code:
-        break;
+        return;
     }
-    return 0;
+}
+
+constexpr KeyRange all_values(Type type) {
+    const unsigned bits = value_bits(type);
+    return {0, bits == 128 ? ~uint128(0) : (uint128(1) << bits) - 1};
+}
+
+// How many bits hold the distances from the range's end.
+unsigned range_bits(const KeyRange &range) {
+    unsigned bits = 0;
+    for (uint128 left = range.high > range.low ? range.high - range.low : 0; left != 0; left >>= 1)
+        ++bits;
+    return bits;
 }
 
 struct OrderedValue {
@@ -62,10 +74,9 @@ OrderedValue ordered_value(const SortColumn &key, const RowBlock &block, size_t 
     const bool null = column.nulls && column.nulls[row];
     if (null)
         return {!key.nulls_first, 0};
-    const uint128 bits = order_of(key.type, column.values, row);
-    const unsigned width = value_bits(key.type);
-    const uint128 all = width == 128 ? ~uint128(0) : (uint128(1) << width) - 1;
-    return {key.nulls_first, key.descending ? all ^ bits : bits};
+    uint128 bits = 0;
+    with_order(key.type, column.values, [&](auto order) { bits = order(row); });
+    return {key.nulls_first, key.descending ? all_values(key.type).high - bits : bits};
 }
 
 template <size_t width>
@@ -88,9 +99,20 @@ void stop_if(const std::atomic<uint32_t> *cancel) {
 
 RowOrder::RowOrder(std::vector<SortColumn> keys, std::vector<bool> nullable)
     : keys_(std::move(keys)), nullable_(std::move(nullable)) {
+    for (const SortColumn &key : keys_)
+        ranges_.push_back(all_values(key.type));
+    count_bits();
+}
+
+RowOrder::RowOrder(std::vector<SortColumn> keys, std::vector<bool> nullable, std::vector<KeyRange> ranges)
+    : keys_(std::move(keys)), nullable_(std::move(nullable)), ranges_(std::move(ranges)) {
+    count_bits();
+}
+
+void RowOrder::count_bits() {
     unsigned bits = 0;
     for (size_t k = 0; k < keys_.size(); ++k)
-        bits += value_bits(keys_[k].type) + (nullable_[k] ? 1 : 0);
+        bits += range_bits(ranges_[k]) + (nullable_[k] ? 1 : 0);
     whole_ = bits <= 64;
 }
 
@@ -98,21 +120,24 @@ namespace {
 
 // Where a key's bits stand in the numbers.
 struct Place {
-    unsigned late;      // the bit that tells NULLs from values
-    unsigned cut, left; // a value's last `cut` bits are left out, and `left` bits follow
-    bool nullable;
+    unsigned late;        // the bit that tells NULLs from values
+    unsigned cut, left;   // a value's last `cut` bits are left out, and `left` bits follow
+    bool nullable, empty; // empty: no bit of the value has room
 };
 
-template <class Bits, class Order>
-void add_key(const SortColumn &key, const Place &at, const uint8_t *nulls, size_t n, uint64_t *out, Order order) {
-    constexpr unsigned width = sizeof(Bits) * 8;
-    const Bits turned = key.descending ? static_cast<Bits>(~Bits(0)) : Bits(0);
+template <class Order>
+void add_key(const SortColumn &key, const KeyRange &range, const Place &at, const uint8_t *nulls, size_t first,
+             size_t n, uint64_t *out, Order order) {
+    using Bits = decltype(order(first));
+    const Bits low = static_cast<Bits>(range.low), high = static_cast<Bits>(range.high);
     const uint64_t late_value = at.nullable && key.nulls_first ? uint64_t(1) << at.late : 0;
     const uint64_t late_null = at.nullable && !key.nulls_first ? uint64_t(1) << at.late : 0;
+    const bool descending = key.descending;
     for (size_t i = 0; i < n; ++i) {
-        const uint64_t bits =
-            at.cut < width ? static_cast<uint64_t>(static_cast<Bits>(order(i) ^ turned) >> at.cut) : 0;
-        out[i] |= nulls && nulls[i] ? late_null : late_value | bits << at.left;
+        const Bits value = order(first + i);
+        const Bits distance = static_cast<Bits>(descending ? high - value : value - low);
+        const uint64_t bits = at.empty ? 0 : static_cast<uint64_t>(distance >> at.cut) << at.left;
+        out[i] |= nulls && nulls[i] ? late_null : late_value | bits;
     }
 }
 
@@ -124,52 +149,37 @@ void RowOrder::prefixes(const RowBlock &block, size_t first, size_t n, uint64_t 
     for (size_t k = 0; k < keys_.size() && left > 0; ++k) {
         const SortColumn &key = keys_[k];
         const RowBlock::Column &column = block.columns[key.column];
-        const unsigned width = value_bits(key.type);
+        const unsigned width = range_bits(ranges_[k]);
         Place at{};
         at.nullable = nullable_[k];
         if (at.nullable)
             at.late = --left;
         const unsigned taken = std::min(width, left);
-        at.cut = width - taken;
-        at.left = left -= taken;
-        if (taken == 0) // only the bit for NULL
-            at.left = 0;
-        const uint8_t *values = column.values, *nulls = column.nulls ? column.nulls + first : nullptr;
-        switch (key.type) {
-        case Type::Bool:
-            add_key<uint8_t>({key.column, key.type, false, key.nulls_first}, at, nulls, n, out, [&](size_t i) {
-                return static_cast<uint8_t>((values[first + i] != 0) != key.descending);
-            });
-            break;
-        case Type::I16:
-            add_key<uint16_t>(key, at, nulls, n, out, [&](size_t i) {
-                return static_cast<uint16_t>(load<uint16_t>(values, first + i) ^ 0x8000u);
-            });
-            break;
-        case Type::I32:
-            add_key<uint32_t>(key, at, nulls, n, out,
-                              [&](size_t i) { return load<uint32_t>(values, first + i) ^ 0x80000000u; });
-            break;
-        case Type::I64:
-            add_key<uint64_t>(key, at, nulls, n, out,
-                              [&](size_t i) { return load<uint64_t>(values, first + i) ^ (uint64_t(1) << 63); });
-            break;
-        case Type::I128:
-            add_key<uint128>(key, at, nulls, n, out,
-                             [&](size_t i) { return load<uint128>(values, first + i) ^ (uint128(1) << 127); });
-            break;
-        case Type::F32:
-            add_key<uint32_t>(key, at, nulls, n, out,
-                              [&](size_t i) { return float_order<uint32_t>(load<float>(values, first + i)); });
-            break;
-        case Type::F64:
-            add_key<uint64_t>(key, at, nulls, n, out,
-                              [&](size_t i) { return float_order<uint64_t>(load<double>(values, first + i)); });
-            break;
-        case Type::Code:
-            break;
-        }
+        at.empty = taken == 0;
+        at.cut = at.empty ? 0 : width - taken;
+        at.left = at.empty ? 0 : left -= taken;
+        with_order(key.type, column.values, [&](auto order) {
+            add_key(key, ranges_[k], at, column.nulls ? column.nulls + first : nullptr, first, n, out, order);
+        });
     }
+}
+
+void add_to_range(const SortColumn &key, const RowBlock &block, size_t first, size_t n, KeyRange *range) {
+    const RowBlock::Column &column = block.columns[key.column];
+    with_order(key.type, column.values, [&](auto order) {
+        using Bits = decltype(order(first));
+        Bits low = static_cast<Bits>(~Bits(0)), high = 0;
+        bool any = false;
+        for (size_t i = first; i < first + n; ++i) {
+            const bool null = column.nulls && column.nulls[i];
+            const Bits value = order(i);
+            low = std::min(low, null ? low : value);
+            high = std::max(high, null ? high : value);
+            any |= !null;
+        }
+        if (any)
+            *range = {std::min<uint128>(range->low, low), std::max<uint128>(range->high, high)};
+    });
 }
 
 bool RowOrder::before(const RowBlock &x, size_t row_of_x, const RowBlock &y, size_t row_of_y) const {

@@ -3,12 +3,12 @@
 // In the device process, on its host's cores, when all rows of all passes are there (they are in host memory then, on
 // whichever device they were found):
 //
-//   numbers   every row gets the first 64 bits of its keys (row_order.hpp)
-//   runs      each thread sorts its slice of the rows by these numbers; where they are equal and 64 bits have not held all
-//             of the keys, by the keys themselves
-//   merge     samples of the runs divide the order into one range per thread, which merges its parts of all runs and
-//             gathers the columns of its rows (Diamos et al., section 3: partition, then merge independent sections; DeWitt,
-//             Naughton & Schneider, "Parallel Sorting on a Shared-Nothing Architecture using Probabilistic Splitting", 1991)
+//   ranges    of each key's values
+//   numbers   every row gets the first 64 bits of its keys, as few of each as the ranges need (row_order.hpp)
+//   divide    samples of the numbers divide the order into one range per thread, to which each thread moves the rows of its slice
+//             (DeWitt, Naughton & Schneider, "Parallel Sorting on a Shared-Nothing Architecture using Probabilistic Splitting", 1991)
+//   sort      each thread sorts its range by the numbers' bytes, from the last one on, those left out that are alike in all; where
+//             numbers are equal and 64 bits have not held all of the keys, by the keys themselves; and gathers the columns of its rows
 //
 // Rows with equal keys come in any order.
 #pragma once

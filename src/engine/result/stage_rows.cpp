@@ -1,14 +1,18 @@
-// Groups as rows; see stage_rows.hpp.
+// Groups and rows as rows; see stage_rows.hpp.
 #include "engine/result/stage_rows.hpp"
 
 #include <cmath>
+#include <mutex>
+#include <type_traits>
+
+#include "engine/util/in_parallel.hpp"
 
 namespace gpuscan {
 namespace {
 
 using ir::GroupField;
 
-constexpr const char *no_integer = "a value of a subquery's groups is too large";
+constexpr const char *no_integer = "a value of a subquery is too large for who reads it";
 
 int128 power_of_ten(int digits) {
     int128 power = 1;
@@ -46,26 +50,54 @@ struct Field {
     }
 };
 
+// What is learnt of an integer that the column has as `stored`; `limit`: 0, or what it must stay below.
+template <class Value, class Stored> void check_integer(Value value, Stored stored, int128 limit, ColumnStats &stats) {
+    if (static_cast<int128>(stored) != value || (limit != 0 && (value >= limit || value <= -limit)))
+        throw DeviceError(no_integer);
+    stats.any_value = true;
+    const int64_t narrow = static_cast<int64_t>(value);
+    if (narrow != value) {
+        stats.any_wide = true;
+        return;
+    }
+    stats.min = std::min(stats.min, narrow);
+    stats.max = std::max(stats.max, narrow);
+}
+
+int128 limit_of(const ir::StageColumn &column) { return column.digits != 0 ? power_of_ten(column.digits) : 0; }
+
+// use(a value of the C++ type), of all but floats.
+template <class Use> void with_integer(Type type, const Use &use) {
+    switch (type) {
+    case Type::Bool:
+        return use(uint8_t());
+    case Type::I16:
+        return use(int16_t());
+    case Type::I32:
+        return use(int32_t());
+    case Type::I64:
+        return use(int64_t());
+    case Type::I128:
+        return use(int128());
+    case Type::Code:
+        return use(uint32_t());
+    case Type::F32:
+    case Type::F64:
+        return;
+    }
+}
+
 // Finishes the field of each group; `to` has room for them. `Stored`: what a value of the column is.
 template <class Stored> void put_integers(const Field &field, Stored *to, uint8_t *nulls, ColumnStats &stats) {
-    const int128 limit = field.column.digits != 0 ? power_of_ten(field.column.digits) : 0;
+    const int128 limit = limit_of(field.column);
     for (size_t g = 0; g < field.groups.ngroups; ++g) {
         const bool null = field.is_null(g);
         nulls[g] = null;
         stats.any_null |= null;
         const int128 value = null ? 0 : wide(field.value(g));
         to[g] = static_cast<Stored>(value);
-        if (null)
-            continue;
-        if (to[g] != value || (limit != 0 && (value >= limit || value <= -limit)))
-            throw DeviceError(no_integer);
-        stats.any_value = true;
-        if (value != static_cast<int64_t>(value)) {
-            stats.any_wide = true;
-            continue;
-        }
-        stats.min = std::min(stats.min, static_cast<int64_t>(value));
-        stats.max = std::max(stats.max, static_cast<int64_t>(value));
+        if (!null)
+            check_integer(value, to[g], limit, stats);
     }
 }
 
@@ -99,29 +131,79 @@ template <class Stored> void put_floats(const Field &field, Stored *to, uint8_t 
 }
 
 void put(const Field &field, void *to, uint8_t *nulls, ColumnStats &stats) {
-    switch (field.column.type) {
-    case Type::Bool:
-        return put_integers(field, static_cast<uint8_t *>(to), nulls, stats);
-    case Type::I16:
-        return put_integers(field, static_cast<int16_t *>(to), nulls, stats);
-    case Type::I32:
-        return put_integers(field, static_cast<int32_t *>(to), nulls, stats);
-    case Type::I64:
-        return put_integers(field, static_cast<int64_t *>(to), nulls, stats);
-    case Type::I128:
-        return put_integers(field, static_cast<int128 *>(to), nulls, stats);
-    case Type::Code:
-        return put_integers(field, static_cast<uint32_t *>(to), nulls, stats);
-    case Type::F32:
+    if (field.column.type == Type::F32)
         return put_floats(field, static_cast<float *>(to), nulls, stats);
-    case Type::F64:
+    if (field.column.type == Type::F64)
         return put_floats(field, static_cast<double *>(to), nulls, stats);
-    }
+    with_integer(field.column.type,
+                 [&](auto stored) { put_integers(field, static_cast<decltype(stored) *>(to), nulls, stats); });
 }
+
+// ---- cells of rows ----
+
+// Where the values of a block go, and what is learnt of them.
+struct CellTarget {
+    const ir::StageColumn &column;
+    void *values; // of the block's rows
+    uint8_t *nulls;
+    ColumnStats *stats;
+};
+
+template <class Value, class Stored>
+void put_integer_cells(const RowBlock::Column &from, size_t n, const CellTarget &to) {
+    const Value *values = reinterpret_cast<const Value *>(from.values);
+    Stored *stored = static_cast<Stored *>(to.values);
+    const int128 limit = limit_of(to.column);
+    ColumnStats stats = *to.stats;
+    for (size_t i = 0; i < n; ++i) {
+        stored[i] = 0;
+        if (to.nulls[i])
+            continue;
+        const std::conditional_t<std::is_same_v<Value, int128>, int128, int64_t> value = values[i];
+        stored[i] = static_cast<Stored>(value);
+        check_integer(value, stored[i], limit, stats);
+    }
+    *to.stats = stats;
+}
+
+// As they are: a window's sum may be infinite where PostgreSQL's is.
+void put_float_cells(const RowBlock::Column &from, size_t n, const CellTarget &to) {
+    const size_t width = type_width(to.column.type);
+    memcpy(to.values, from.values, n * width);
+    for (size_t i = 0; i < n; ++i)
+        if (to.nulls[i])
+            memset(static_cast<char *>(to.values) + i * width, 0, width);
+        else
+            to.stats->any_value = true;
+}
+
+void put_cells(Type type, const RowBlock::Column &from, size_t n, const CellTarget &to) {
+    if (from.nulls != nullptr)
+        memcpy(to.nulls, from.nulls, n);
+    else
+        memset(to.nulls, 0, n);
+    to.stats->any_null |= memchr(to.nulls, 1, n) != nullptr;
+    if (is_float(type))
+        return put_float_cells(from, n, to);
+    with_integer(type, [&](auto value) {
+        with_integer(to.column.type,
+                     [&](auto stored) { put_integer_cells<decltype(value), decltype(stored)>(from, n, to); });
+    });
+}
+
+// ---- what fields there are ----
 
 // Of which type are the field's values before they are put into a column? False: there is no such field.
 bool find_type(const Program &program, const ir::StageColumn &column, Type *type) {
     const ir::Pipeline &main = program.main();
+    if ((column.field == GroupField::Cell) != (main.sink == ir::SinkKind::Rows))
+        return false;
+    if (column.field == GroupField::Cell) {
+        const std::vector<Type> types = program.row_types();
+        if (column.index < types.size())
+            *type = types[column.index];
+        return column.index < types.size();
+    }
     if (column.field == GroupField::Key) {
         if (column.index >= program.result_keys() || column.index >= main.keys.count)
             return false;
@@ -147,8 +229,8 @@ bool find_type(const Program &program, const ir::StageColumn &column, Type *type
 }
 
 bool has_field(const Program &program, const ir::StageColumn &column) {
-    Type type;
-    if (column.field > GroupField::Average || static_cast<int>(column.type) >= type_count || column.digits > 38 ||
+    Type type = Type::I64;
+    if (column.field > GroupField::Cell || static_cast<int>(column.type) >= type_count || column.digits > 38 ||
         !find_type(program, column, &type))
         return false;
     if (column.field == GroupField::Average)
@@ -160,10 +242,16 @@ bool has_field(const Program &program, const ir::StageColumn &column) {
 
 StageRows::StageRows(const Program &program, std::vector<ir::StageColumn> columns,
                      std::vector<std::shared_ptr<Dictionary>> dictionaries, const WorkMemoryRef &memory)
-    : fields_(std::move(columns)), nkeys_(program.result_keys()), naggregates_(program.result_aggregates()) {
+    : fields_(std::move(columns)) {
+    if (program.main().sink == ir::SinkKind::Rows) {
+        row_types_ = program.row_types();
+    } else {
+        nkeys_ = program.result_keys();
+        naggregates_ = program.result_aggregates();
+    }
     for (size_t c = 0; c < fields_.size(); ++c) {
         if (!has_field(program, fields_[c]) || (fields_[c].type == Type::Code) != (dictionaries[c] != nullptr))
-            throw DeviceError("a column of a subquery's groups is none of their fields");
+            throw DeviceError("a column of a stage is no field of what is kept");
         columns_.emplace_back();
         columns_.back().type = fields_[c].type;
         columns_.back().values.charge_to(memory);
@@ -172,18 +260,50 @@ StageRows::StageRows(const Program &program, std::vector<ir::StageColumn> column
     }
 }
 
+void StageRows::make_room(Column &column, size_t rows) {
+    column.values.resize((nrows_ + rows) * type_width(column.type));
+    column.nulls.resize(nrows_ + rows);
+}
+
 void StageRows::add(const GroupTable &groups, const std::atomic<uint32_t> *cancel) {
     for (size_t c = 0; c < columns_.size(); ++c) {
         if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
             throw Cancelled();
         Column &column = columns_[c];
-        const size_t width = type_width(column.type);
-        column.values.resize((nrows_ + groups.ngroups) * width);
-        column.nulls.resize(nrows_ + groups.ngroups);
-        put({groups, fields_[c], nkeys_, naggregates_}, column.values.data() + nrows_ * width,
+        make_room(column, groups.ngroups);
+        put({groups, fields_[c], nkeys_, naggregates_}, column.values.data() + nrows_ * type_width(column.type),
             column.nulls.data() + nrows_, column.stats);
     }
     nrows_ += groups.ngroups;
+}
+
+// Threads share the blocks: where each begins is known.
+void StageRows::add(const RowTable &rows, const std::atomic<uint32_t> *cancel) {
+    std::vector<size_t> first;
+    size_t at = nrows_;
+    for (const RowBlock &block : rows.blocks) {
+        first.push_back(at);
+        at += block.nrows;
+    }
+    for (Column &column : columns_)
+        make_room(column, at - nrows_);
+    std::mutex mutex;
+    in_slices(threads_worth(rows.nrows), rows.blocks.size(), [&](unsigned, uint64_t from, uint64_t to) {
+        for (uint64_t b = from; b < to; ++b) {
+            if (cancel != nullptr && cancel->load(std::memory_order_relaxed) != 0)
+                throw Cancelled();
+            for (size_t c = 0; c < columns_.size(); ++c) {
+                Column &column = columns_[c];
+                ColumnStats stats;
+                put_cells(row_types_[fields_[c].index], rows.blocks[b].columns[fields_[c].index], rows.blocks[b].nrows,
+                          {fields_[c], column.values.data() + first[b] * type_width(column.type),
+                           column.nulls.data() + first[b], &stats});
+                const std::lock_guard<std::mutex> lock(mutex);
+                column.stats.merge(stats);
+            }
+        }
+    });
+    nrows_ = at;
 }
 
 size_t StageRows::row_bytes() const {

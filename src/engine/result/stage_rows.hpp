@@ -1,8 +1,8 @@
-// The groups of one program as the rows that the next program reads: columns instead of keys and states.
+// The groups or rows of one program as the rows that the next program reads: columns instead of keys and states, or of blocks.
 //
-// A subquery that aggregates is a stage of its own. Its groups stay in the device process, where each value that the outer query
-// reads is finished here: a key, a count, a sum, an extremum, or an average of floats. What cannot be finished exactly as
-// PostgreSQL would do it is a DeviceError, so that the CPU plan answers.
+// A subquery that aggregates, or computes window functions, is a stage of its own. What it makes stays in the device process, where each
+// value that the outer query reads is finished here: a key, a count, a sum, an extremum, an average of floats, or what is in a row. What
+// cannot be finished exactly as PostgreSQL would do it is a DeviceError, so that the CPU plan answers.
 #pragma once
 
 #include <memory>
@@ -23,21 +23,25 @@ class StageRows {
         std::shared_ptr<Dictionary> dictionary; // Code: whose entries the values are
     };
 
-    // The groups of `program` become these columns, in their order; `dictionaries` has one for each, nullptr where it is no Code.
+    // The groups or rows of `program` become these columns, in their order; `dictionaries` has one for each, nullptr where it is no Code.
     // The rows count in `memory`. Throws DeviceError if a group has no such field.
     StageRows(const Program &program, std::vector<ir::StageColumn> columns,
               std::vector<std::shared_ptr<Dictionary>> dictionaries, const WorkMemoryRef &memory);
 
-    // Adds a row for each group. Throws DeviceError for a value that the column cannot have, OutOfWorkMemory.
+    // Adds a row for each group, or each row. Throws DeviceError for a value that the column cannot have, OutOfWorkMemory.
     void add(const GroupTable &groups, const std::atomic<uint32_t> *cancel);
+    void add(const RowTable &rows, const std::atomic<uint32_t> *cancel);
 
     size_t nrows() const { return nrows_; }
     const std::vector<Column> &columns() const { return columns_; }
     size_t row_bytes() const; // with the flags of NULL
 
   private:
+    void make_room(Column &column, size_t rows);
+
     std::vector<ir::StageColumn> fields_;
-    size_t nkeys_, naggregates_;
+    std::vector<Type> row_types_; // of a program that delivers rows
+    size_t nkeys_ = 0, naggregates_ = 0;
     size_t nrows_ = 0;
     std::vector<Column> columns_;
 };

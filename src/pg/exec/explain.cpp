@@ -61,9 +61,23 @@ const char *column_name(const FragmentSource *source, PlanState *child, AttrNumb
     return entry ? entry->resname : nullptr;
 }
 
+// Of what a stage hands on, or the fragment makes of that.
+List *stage_names(const Explainer *explainer, const FragmentSource *source) {
+    List *names = NIL;
+    ListCell *cell;
+    foreach (cell, source->stage_columns)
+        if (lfirst(cell) != nullptr) {
+            const List *all = rt_fetch(source->rti, explainer->es->rtable)->eref->colnames;
+            names = lappend(names, pstrdup(quote_identifier(strVal(list_nth(all, foreach_current_index(cell))))));
+        }
+    return names;
+}
+
 // Also appends those that are expressions to *expressions.
 List *column_names(const Explainer *explainer, int index, List **expressions) {
     const FragmentSource *source = &explainer->state->fragment->sources[index];
+    if (source->stage_columns != NIL)
+        return stage_names(explainer, source);
     List *names = NIL;
     for (int i = 0; i < source->columns.count; ++i) {
         if (source->columns[i].codec == Codec::NumericScale)
@@ -81,11 +95,18 @@ List *column_names(const Explainer *explainer, int index, List **expressions) {
     return names;
 }
 
+// What feeds a source that is no relation.
+const char *kind_of_rows(const Explainer *explainer, int index) {
+    PlanState *plan = explainer->state->run.children[index];
+    const bool may_be_stage = explainer->state->fragment->sources[index].stage_columns != NIL && plan != nullptr;
+    const GpuScanState *node = may_be_stage ? walk_to_node(plan) : nullptr;
+    return node == nullptr ? "rows" : node->fragment->delivers_rows ? "windows" : "groups";
+}
+
 char *source_name(const Explainer *explainer, int index) {
     const FragmentSource *source = &explainer->state->fragment->sources[index];
     if (!source->is_relation)
-        return psprintf("%s of %s", source->stage_typmods != NIL ? "groups" : "rows",
-                        source->alias ? source->alias : "a CPU plan");
+        return psprintf("%s of %s", kind_of_rows(explainer, index), source->alias ? source->alias : "a CPU plan");
     const char *name = get_rel_name(source->relid);
     const char *alias =
         static_cast<char *>(list_nth(explainer->es->rtable_names, source->rti - 1)); // as in expressions

@@ -189,6 +189,9 @@ void count_scans(FragmentRun *run, bool finished);
 
 // ---- stages.cpp ----
 
+// The node below a source's plan; NULL: something else than a SubqueryScan stands between.
+GpuScanState *walk_to_node(PlanState *plan);
+
 // Finds the sources that are stages, and prepares them.
 bool prepare_stages(FragmentRun *run);
 // Runs their programs on the run's connection, before the run's own; their groups stay there.

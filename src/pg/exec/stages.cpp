@@ -1,49 +1,21 @@
-// Sources whose rows are the groups of another node (fragment/stage.h): what comes before the fragment's own program.
+// Sources whose rows another node makes (fragment/stage.h): what comes before the fragment's own program.
 //
-// The plan that would feed the source is a GpuScan node, or one below a SubqueryScan that only hands columns on. The inner node's program
-// runs first, on the same connection, so a fragment with stages holds one slot, too. Its groups stay in the device process. The node's
-// state shows what it did; PostgreSQL's executor never asks it for a row.
+// The plan that would feed the source is a GpuScan node, or one below a SubqueryScan, whose expressions and conditions the fragment has as
+// its own. The inner node's program runs first, on the same connection, so a fragment with stages holds one slot, too. Its groups or rows
+// stay in the device process. The node's state shows what it did; PostgreSQL's executor never asks it for a row.
 #include "pg/exec/state.h"
 #include "pg/fragment/stage.h"
 
 namespace gpuscan {
 namespace {
 
-// The node at the end of a way that only hands columns on; NULL: something else is done. `outputs` has some of the plan's columns (from
-// 1) and gets for each of them which output of the node it is (from 0).
-GpuScanState *walk_to_node(PlanState *plan, int *outputs, int count) {
-    while (IsA(plan, SubqueryScanState)) {
-        if (plan->qual != nullptr)
-            return nullptr;
-        for (int i = 0; i < count; ++i) {
-            const TargetEntry *entry = get_tle_by_resno(plan->plan->targetlist, static_cast<AttrNumber>(outputs[i]));
-            const Var *var = entry != nullptr ? reinterpret_cast<const Var *>(entry->expr) : nullptr;
-            if (var == nullptr || !IsA(var, Var) || var->varattno <= 0)
-                return nullptr;
-            outputs[i] = var->varattno;
-        }
-        plan = reinterpret_cast<SubqueryScanState *>(plan)->subplan;
-    }
-    if (!is_gpuscan(plan))
-        return nullptr;
-    GpuScanState *state = reinterpret_cast<GpuScanState *>(plan);
-    for (int i = 0; i < count; ++i) {
-        const TargetEntry *entry = get_tle_by_resno(plan->plan->targetlist, static_cast<AttrNumber>(outputs[i]));
-        const Var *var = entry != nullptr ? reinterpret_cast<const Var *>(entry->expr) : nullptr;
-        if (var == nullptr || !IsA(var, Var) || var->varno != INDEX_VAR || var->varattno < 1 ||
-            var->varattno > state->fragment->noutputs)
-            return nullptr;
-        outputs[i] = var->varattno - 1;
-    }
-    return state;
-}
-
-// The outer fragment's column as a field of the inner one's groups; false: it cannot be had in that form.
+// The outer fragment's column as a field of what the inner one makes; false: it cannot be had in that form.
 bool find_field(const Fragment *groups, int output, const FragmentColumn *column, protocol::KeepColumn *to) {
     StageField field;
     if (!stage_field(groups, output, &field) || column->rounding != Rounding::None)
         return false;
-    if (is_scaled(column->codec) && (column->codec != Codec::Numeric || column->scale != groups->outputs[output].scale))
+    if (is_scaled(column->codec) && (column->codec != Codec::Numeric || output >= groups->noutputs ||
+                                     column->scale != groups->outputs[output].scale))
         return false;
     if (field.column.type != column->type && !(is_integer(field.column.type) && is_integer(column->type)))
         return false;
@@ -54,12 +26,14 @@ bool find_field(const Fragment *groups, int output, const FragmentColumn *column
     return true;
 }
 
-bool find_fields(const FragmentSource *source, const GpuScanState *state, const int *outputs, RunStage *stage) {
+bool find_fields(const FragmentSource *source, const GpuScanState *state, RunStage *stage) {
     stage->columns = source->columns.count;
     stage->fields = static_cast<protocol::KeepColumn *>(palloc0(sizeof(protocol::KeepColumn) * (stage->columns + 1)));
     for (int i = 0; i < source->columns.count; ++i) {
         const protocol::KeepColumn *field = &stage->fields[i];
-        if (!find_field(state->fragment, outputs[i], &source->columns[i], &stage->fields[i]))
+        const int output = source->columns[i].output - 1;
+        if (output < 0 || output >= 2 * state->fragment->noutputs ||
+            !find_field(state->fragment, output, &source->columns[i], &stage->fields[i]))
             return false;
         // (A unified dictionary of texts that PostgreSQL's functions have made is this process's.)
         if (field->column.type == Type::Code && field->source == ir::none &&
@@ -85,15 +59,20 @@ bool take_failure(FragmentRun *run, const FragmentRun *stage) {
     return give_up(run, "%s", stage->failure != nullptr ? stage->failure : "a subquery has given up");
 }
 
+// May PostgreSQL's executor feed the source with the plan's rows instead? Not where the subquery hands on what it never shows.
+bool may_be_fed(FragmentRun *run, const FragmentSource *source) {
+    for (int i = 0; i < source->columns.count; ++i)
+        if (source->columns[i].attnum == 0)
+            return give_up(run, "what a subquery computes stays in its plan");
+    return true;
+}
+
 bool prepare_stage(FragmentRun *run, int source, RunStage *stage) {
     const FragmentSource *from = &run->fragment->sources[source];
-    int *outputs = static_cast<int *>(palloc(sizeof(int) * (from->columns.count + 1)));
-    for (int i = 0; i < from->columns.count; ++i)
-        outputs[i] = from->columns[i].attnum;
-    GpuScanState *state = walk_to_node(run->children[source], outputs, from->columns.count);
+    GpuScanState *state = walk_to_node(run->children[source]);
     if (state == nullptr || state->phase == Phase::Fallback ||
-        !delivers_its_groups(state->fragment, state->css.ss.ps.plan->qual))
-        return true;
+        !can_be_stage(state->fragment, state->css.ss.ps.plan->qual))
+        return may_be_fed(run, from);
     rescan_way(run->children[source]);
     if (const char *reason = begin_execution(state))
         return give_up(run, "%s", reason);
@@ -102,12 +81,13 @@ bool prepare_stage(FragmentRun *run, int source, RunStage *stage) {
     MemoryContextSwitchTo(old);
     if (!prepared)
         return take_failure(run, &state->run);
-    if (find_fields(from, state, outputs, stage))
-        stage->state = state;
+    if (!find_fields(from, state, stage))
+        return may_be_fed(run, from);
+    stage->state = state;
     return true;
 }
 
-bool keep_groups(FragmentRun *run, RunStage *stage, uint64 *rows) {
+bool keep_result(FragmentRun *run, RunStage *stage, uint64 *rows) {
     char *input = device_input(run->connection);
     protocol::KeepRequest head = {};
     head.ncolumns = stage->columns;
@@ -138,7 +118,7 @@ bool run_stage(FragmentRun *run, PlanState *plan, RunStage *stage) {
     MemoryContext old = MemoryContextSwitchTo(inner->context);
     inner->connection = run->connection;
     INSTR_TIME_SET_CURRENT(inner->phase_began);
-    const bool kept = run_stages(inner) && run_program(inner) && keep_groups(inner, stage, &rows);
+    const bool kept = run_stages(inner) && run_program(inner) && keep_result(inner, stage, &rows);
     inner->connection = nullptr;
     count_scans(inner, kept);
     MemoryContextSwitchTo(old);
@@ -152,11 +132,17 @@ bool run_stage(FragmentRun *run, PlanState *plan, RunStage *stage) {
 
 } // namespace
 
+GpuScanState *walk_to_node(PlanState *plan) {
+    while (IsA(plan, SubqueryScanState))
+        plan = reinterpret_cast<SubqueryScanState *>(plan)->subplan;
+    return is_gpuscan(plan) ? reinterpret_cast<GpuScanState *>(plan) : nullptr;
+}
+
 bool prepare_stages(FragmentRun *run) {
     const int count = run->fragment->nsources;
     run->stages = static_cast<RunStage *>(palloc0(sizeof(RunStage) * (count + 1)));
     for (int i = 0; i < count; ++i)
-        if (run->fragment->sources[i].stage_typmods != NIL && !prepare_stage(run, i, &run->stages[i]))
+        if (run->fragment->sources[i].stage_columns != NIL && !prepare_stage(run, i, &run->stages[i]))
             return false;
     return true;
 }

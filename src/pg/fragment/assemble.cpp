@@ -239,10 +239,11 @@ static bool is_spelled_once(SqlKind kind) {
 
 // A float's sign of zero, a numeric's display scale, a text's bytes are those of its column.
 bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node) {
-    if (!IsA(expr, Var) && !is_spelled_once(sql_kind(exprType(reinterpret_cast<Node *>(expr)))))
+    const bool plain = IsA(seen_through(t, expr), Var);
+    if (!plain && !is_spelled_once(sql_kind(exprType(reinterpret_cast<Node *>(expr)))))
         return refuse("a row needs an expression that is not a column");
     return translate(t, expr, value) &&
-           (!value->mixed_scale || IsA(expr, Var) || refuse("a row needs numerics of different scales")) &&
+           (!value->mixed_scale || plain || refuse("a row needs numerics of different scales")) &&
            (!value->mixed_scale || translate_column(t, reinterpret_cast<Var *>(expr), value, true)) &&
            as_own_node(t, *value, node);
 }
@@ -449,6 +450,17 @@ static void add_wanted_rows(Assembly *a) {
         add_limit(a);
 }
 
+// True, once the expression has been evaluated.
+static Expr *evaluated(Expr *expr) {
+    NullTest *test = makeNode(NullTest);
+    test->arg = expr;
+    test->nulltesttype = IS_NULL;
+    test->location = -1;
+    NullTest *other = static_cast<NullTest *>(copyObject(test));
+    other->nulltesttype = IS_NOT_NULL;
+    return makeBoolExpr(OR_EXPR, list_make2(test, other), -1);
+}
+
 // Conditions that hold for every row, behind all others.
 static bool add_checks(Assembly *a) {
     int steps = 0;
@@ -456,16 +468,36 @@ static bool add_checks(Assembly *a) {
         steps += a->t.sources[i].join.into == 0;
     List *conditions = NIL;
     ListCell *cell;
-    foreach (cell, a->spec->checks) {
-        NullTest *test = makeNode(NullTest);
-        test->arg = static_cast<Expr *>(lfirst(cell));
-        test->nulltesttype = IS_NULL;
-        test->location = -1;
-        NullTest *other = static_cast<NullTest *>(copyObject(test));
-        other->nulltesttype = IS_NOT_NULL;
-        conditions = lappend(conditions, makeBoolExpr(OR_EXPR, list_make2(test, other), -1));
-    }
+    foreach (cell, a->spec->checks)
+        conditions = lappend(conditions, evaluated(static_cast<Expr *>(lfirst(cell))));
     return add_conjuncts(a, 0, conditions, steps);
+}
+
+// What a stage computes, and somebody has asked for, is computed of all its rows, before any condition.
+static bool add_computed(Assembly *a, int source) {
+    const TranslatedSource *of = &a->t.sources[source];
+    const Array<ir::Conjunct> others = a->parts[source].conjuncts;
+    a->parts[source].conjuncts = Array<ir::Conjunct>{};
+    a->t.pipeline = source;
+    for (int attnum = -1; (attnum = bms_next_member(of->computed, attnum)) >= 0;) {
+        Expr *expr = static_cast<Expr *>(list_nth(of->stage_columns, attnum - 1));
+        ir::Conjunct conjunct{};
+        a->t.stage = source;
+        if (!translate_condition(&a->t, evaluated(expr), &conjunct.expr))
+            return false;
+        if (may_raise(&a->t, conjunct.expr))
+            append(&a->parts[source].conjuncts, conjunct);
+    }
+    for (int i = 0; i < others.count; ++i)
+        append(&a->parts[source].conjuncts, others[i]);
+    return true;
+}
+
+static bool add_computed(Assembly *a) {
+    for (int i = 0; i < a->t.nsources; ++i)
+        if (a->t.sources[i].computed != nullptr && !add_computed(a, i))
+            return false;
+    return true;
 }
 
 // The rows of a right or full join's second pass come when nobody can be asked any more.
@@ -483,7 +515,7 @@ static bool translate_all(Assembly *a) {
     const FragmentSpec *spec = a->spec;
     if (spec->nsources > ir::max_joins + 1)
         return refuse("more than %d joins", ir::max_joins);
-    if (!add_rows(a, 0) || !add_outputs(a) || !add_checks(a) || !are_deferrals_possible(a))
+    if (!add_rows(a, 0) || !add_outputs(a) || !add_checks(a) || !add_computed(a) || !are_deferrals_possible(a))
         return false;
     if (spec->delivers_rows)
         add_wanted_rows(a);
@@ -520,7 +552,8 @@ static void describe(Assembly *a, Fragment *out) {
         out->sources[i].asked_quals = count_asked_quals(&out->sources[i]);
     }
     out->having = list_copy_head(spec->having, a->having.count);
-    out->having_exact = a->having_exact && a->having.count == list_length(spec->having);
+    out->having_exact =
+        a->having_exact && a->having.count == list_length(spec->having) && a->tests == list_length(spec->window_tests);
     out->order = list_copy_head(spec->order, a->order.count);
     out->order_flags = list_copy_head(spec->order_flags, a->order.count);
     out->top = a->top != ir::none ? spec->top : nullptr;

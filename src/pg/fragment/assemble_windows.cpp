@@ -525,7 +525,7 @@ bool add_windows(Assembly *a) {
         append(&a->window_functions, beside[i]);
     foreach (cell, spec->window_tests)
         if (IsA(lfirst(cell), OpExpr))
-            add_test(a, static_cast<const OpExpr *>(lfirst(cell)));
+            a->tests += add_test(a, static_cast<const OpExpr *>(lfirst(cell))) ? 1 : 0;
     return true;
 }
 

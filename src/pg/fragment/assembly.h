@@ -33,6 +33,7 @@ struct Assembly {
     Array<ir::OrderKey> window_keys;
     Array<ir::Window> windows;
     Array<ir::WindowFunction> window_functions; // of the outputs, then counts
+    int tests;                                  // of `window_tests`: so many the device asks
     ir::Index top, top_offset;                  // constants
 };
 

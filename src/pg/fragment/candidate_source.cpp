@@ -113,14 +113,15 @@ static Cost weigh_plan(const CandidateSource *source, tier::Breakdown *breakdown
         return 0;
     const double ns = path_ns(const_cast<PlannerInfo *>(source->root), path);
     const int columns = list_length(path->pathtarget->exprs);
-    if (stage_typmods(source->rel) == NIL) {
+    if (stage_columns(source->rel) == NIL) {
         ledger.plan_rows(device_units(ns), source->rows, columns);
         return device_cost(ledger);
     }
-    // Neither the subquery's node nor the one above it makes tuples of the groups.
-    const double tuples = groups_emitted_ns(reinterpret_cast<const SubqueryScanPath *>(path)->subpath) +
-                          source->rows * device_executor_rates()->ns[static_cast<int>(executor::Step::Tuple)];
-    ledger.stage_rows(device_units(std::max(ns - tuples, 0.0)), source->rows, columns);
+    // Neither the subquery's node nor the one above it makes tuples.
+    const double rows = stage_rows(source->rel);
+    const double tuples = stage_emitted_ns(reinterpret_cast<const SubqueryScanPath *>(path)->subpath) +
+                          rows * device_executor_rates()->ns[static_cast<int>(executor::Step::Tuple)];
+    ledger.stage_rows(device_units(std::max(ns - tuples, 0.0)), rows, columns);
     return device_cost(ledger);
 }
 

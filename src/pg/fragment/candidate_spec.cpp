@@ -4,6 +4,7 @@
 
 #include "pg/fragment/candidates.h"
 #include "pg/fragment/hidden_rows.h"
+#include "pg/fragment/qual_order.h"
 #include "pg/fragment/stage.h"
 
 namespace gpuscan {
@@ -65,7 +66,9 @@ static void describe_source(PlannerInfo *root, const CandidateSource *from, List
     if (!from->is_relation) {
         *child_paths = lappend(*child_paths, path_of_source(from->rel));
         to->child = list_length(*child_paths);
-        to->stage_typmods = stage_typmods(from->rel);
+        to->stage_columns = stage_columns(from->rel);
+        if (to->stage_columns != NIL)
+            order_quals(root, from->rel->baserestrictinfo, true, &to->quals);
         spec->hides_counts = spec->hides_counts || stage_hides_counts(from->rel);
     }
 }

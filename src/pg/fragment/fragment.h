@@ -128,7 +128,8 @@ struct FragmentOutput {
 
 // Of what the device was asked to drop, the base has what it can decide: conditions and sort keys from the first on.
 struct Fragment : FragmentSpec {
-    bool having_exact; // all groups that pass the conditions are groups that PostgreSQL would let pass, too
+    bool
+        having_exact; // all groups (rows) that pass `having` (window_tests) are such that PostgreSQL would let pass, too
     int nconstants;
     FragmentConstant *constants;
     int nlookups;

@@ -38,6 +38,7 @@ struct FragmentColumn {
     bool nullable; // false: NOT NULL is declared (and no outer join nulls it)
     Expr *
         expr; // of a relation: no attribute (attnum is 0) but an expression over them (translate/expression_column.cpp)
+    AttrNumber output; // of a stage: which output of its fragment, from 1; else 0
 };
 
 // How a row's partners are found in a table.
@@ -65,11 +66,13 @@ struct FragmentSource {
     List *leaves;  // a parent: range table indexes of the relations that hold its rows; NIL: the relation itself does
     bool is_empty; // PostgreSQL has proven that no row of it is asked for: it is not opened
     const char *alias;
-    int child;           // CPU plan: index into the custom plans (from 1); else -1
-    List *child_attnos;  // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)
-    List *stage_typmods; // CPU plan: a subquery whose groups stay in the device process (stage.h); else NIL
-    List *quals;         // implicitly ANDed expressions, in the order in which they should run
-    double rows;         // after the quals
+    int child;          // CPU plan: index into the custom plans (from 1); else -1
+    List *child_attnos; // CPU plan, once planned: attribute numbers of the child's target list, in order (0: other)
+    // CPU plan of a subquery whose groups or rows stay in the device process (stage.h): what each of its columns is, by attribute
+    // number from 1 on, over the outputs of its fragment: Var(OUTER_VAR, output from 1); NULL for one that is not handed on. Else NIL.
+    List *stage_columns;
+    List *quals; // implicitly ANDed expressions, in the order in which they should run
+    double rows; // after the quals
     // Row-level security applies to the query's user: the first `policy_quals` quals are the policies' and what may stand before these,
     // all others that are not leakproof are asked of the policies' rows alone (hidden_rows.h).
     bool hides_rows;
@@ -134,10 +137,10 @@ inline bool reads_relation(const FragmentSpec *spec) {
     return false;
 }
 
-// A relation's, or groups that a device has made.
+// A relation's, or groups or rows that a device has made.
 inline bool reads_own_rows(const FragmentSpec *spec) {
     for (int i = 0; i < spec->nsources; ++i)
-        if (spec->sources[i].is_relation || spec->sources[i].stage_typmods != NIL)
+        if (spec->sources[i].is_relation || spec->sources[i].stage_columns != NIL)
             return true;
     return false;
 }

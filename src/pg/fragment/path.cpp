@@ -39,7 +39,7 @@ struct GpuScanPath {
     CustomPath custom;
     FragmentSpec *spec;
     List *having;
-    const Fragment *groups;           // as they have been translated; NULL: it delivers rows
+    const Fragment *stage;            // as it has been translated, if it may be one (stage.h); else NULL
     const tier::Breakdown *breakdown; // what its costs are made of
     double ns_per_unit;               // of its costs
     const List *missing_columns;      // of MissingColumns *: that are in its costs
@@ -446,14 +446,17 @@ double gpuscan_path_ns(const Path *path) {
     return path->total_cost * reinterpret_cast<const GpuScanPath *>(path)->ns_per_unit;
 }
 
-const Fragment *groups_of_path(const Path *path) {
-    const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
-    return is_gpuscan_path(path) && ours->groups != nullptr && delivers_its_groups(ours->groups, ours->having)
-               ? ours->groups
-               : nullptr;
+void may_be_stage(CustomPath *path, const Fragment *fragment) {
+    reinterpret_cast<GpuScanPath *>(path)->stage = fragment;
 }
 
-double groups_emitted_ns(const Path *path) {
+const Fragment *stage_of_path(const Path *path) {
+    const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
+    return is_gpuscan_path(path) && ours->stage != nullptr && can_be_stage(ours->stage, ours->having) ? ours->stage
+                                                                                                      : nullptr;
+}
+
+double stage_emitted_ns(const Path *path) {
     return tier::stage_ns(*reinterpret_cast<const GpuScanPath *>(path)->breakdown, *device_prices(), tier::Stage::Emit);
 }
 
@@ -640,7 +643,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     List *having = reinterpret_cast<const GpuScanPath *>(unsorted)->having;
     tier::Breakdown *breakdown = new_breakdown();
     CustomPath *path = make_gpuscan_path(output, spec, having, sort, children, breakdown);
-    reinterpret_cast<GpuScanPath *>(path)->groups = trial;
+    may_be_stage(path, trial);
     path->path.pathtarget = unsorted->path.pathtarget;
     path->path.pathkeys = pathkeys;
     path->path.rows = unsorted->path.rows;
@@ -654,7 +657,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
 
 bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *input, RelOptInfo *output,
                         PathTarget *results, Node *having, bool force, bool ordered) {
-    if (candidate->outer == nullptr && !candidate->main->is_relation && stage_typmods(candidate->main->rel) == NIL)
+    if (candidate->outer == nullptr && !candidate->main->is_relation && stage_columns(candidate->main->rel) == NIL)
         return false;
     if (expression_returns_set(reinterpret_cast<Node *>(results->exprs)))
         return refuse("a set-returning function");
@@ -680,7 +683,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     tier::Breakdown *breakdown = new_breakdown();
     const CpuBaseline baseline = cpu_baseline_of(root, output);
     CustomPath *path = make_gpuscan_path(output, spec, ordered_having, fallback, children, breakdown);
-    reinterpret_cast<GpuScanPath *>(path)->groups = trial;
+    may_be_stage(path, trial);
     path->path.pathtarget = results;
     const GroupNumbers groups = groups_of(root, candidate, fallback, ordered_having, spec);
     path->path.rows = groups.shown;

@@ -33,10 +33,12 @@ void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline
 void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, const TextWork *texts,
                     bool force, CustomPath *path);
 double gpuscan_path_ns(const Path *path);
-// Of a path that shows just the groups that the device makes: these. NULL: it is another one.
-const Fragment *groups_of_path(const Path *path);
+// Its fragment, as it has been translated, may be a stage of the query around it.
+void may_be_stage(CustomPath *path, const Fragment *fragment);
+// Of a path that shows just what the device makes, and could hand it on (stage.h): its fragment. NULL: it is another one.
+const Fragment *stage_of_path(const Path *path);
 // ... and what making tuples of them takes.
-double groups_emitted_ns(const Path *path);
+double stage_emitted_ns(const Path *path);
 const List *gpuscan_path_missing_columns(const Path *path);
 
 // How many plan nodes have been made of such paths so far.

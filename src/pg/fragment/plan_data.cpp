@@ -135,7 +135,7 @@ static List *source_to_node(const FragmentSource *source, const List *plans) {
     List *others = source->is_relation
                        ? moved(source->leaves, -static_cast<int>(source->rti))
                        : attnos_of(static_cast<const Plan *>(list_nth(plans, source->child)), source->rti);
-    return list_make3(numbers, others, source->stage_typmods);
+    return list_make3(numbers, others, source->stage_columns);
 }
 
 void spec_to_node(const FragmentSpec *spec, List *plans, CustomScan *node) {
@@ -250,7 +250,7 @@ static void source_of_node(List *stored, const Var *anchor, const List *range_ta
     source->relid = source->is_relation ? rte->relid : InvalidOid;
     source->alias = rte->eref->aliasname;
     source->child_attnos = source->is_relation ? NIL : others;
-    source->stage_typmods = static_cast<List *>(lthird(stored));
+    source->stage_columns = static_cast<List *>(lthird(stored));
     source->leaves = source->is_relation ? moved(others, static_cast<int>(source->rti)) : NIL;
 }
 

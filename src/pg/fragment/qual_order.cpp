@@ -18,12 +18,9 @@ static bool reads_expression(const List *columns) {
 
 // Translates a qual of one relation as if every column were there; can it raise an error?
 static bool probe_qual(PlannerInfo *root, Expr *qual, bool *raises) {
-    Translation probe{};
     TranslatedSource any{};
+    Translation probe = probe_of(root, &any);
     ir::Index node;
-    probe.probing = root;
-    probe.sources = &any;
-    probe.nsources = 1;
     if (!translate_qual(&probe, qual, &node))
         return false;
     *raises = may_raise(&probe, node) || reads_expression(probe.probed);

@@ -27,6 +27,7 @@
 #include "pg/fragment/text_work.h"
 #include "pg/guc.h"
 #include "pg/refusal.h"
+#include "pg/rewrite/error_free_expression.h"
 
 namespace gpuscan {
 
@@ -143,7 +144,7 @@ static List *used_windows(const PlannerInfo *root) {
 static bool may_have_windows(const PlannerInfo *root, const Candidate *candidate) {
     const Query *query = root->parse;
     return query->commandType == CMD_SELECT && query->hasWindowFuncs && !query->hasTargetSRFs &&
-           (candidate->outer != nullptr || candidate->main->is_relation || stage_typmods(candidate->main->rel) != NIL);
+           (candidate->outer != nullptr || candidate->main->is_relation || stage_columns(candidate->main->rel) != NIL);
 }
 
 bool can_compute_windows(PlannerInfo *root, const Candidate *candidate) {
@@ -243,12 +244,40 @@ static CustomPath *make_path(PlannerInfo *root, const Candidate *candidate, cons
     texts.shown = 0; // counted by the rows
     tier::Breakdown *breakdown = new_breakdown();
     CustomPath *path = make_gpuscan_path(output, spec, windows->tests, fallback, windows->children, breakdown);
+    may_be_stage(path, trial);
     path->path.pathtarget = windows->best->path.pathtarget;
     path->path.rows = windows->best->path.rows;
     path->path.pathkeys = pathkeys;
     set_costs(root, candidate, spec, trial, expected_rows(root, input), path->path.rows, &texts, &windows->baseline,
               breakdown, &path->path);
     return path;
+}
+
+// A window's result may be any value of its type.
+static Node *with_unknown_results(Node *node, void *context) {
+    if (node == nullptr || !IsA(node, WindowFunc))
+        return mutate_expression(node, with_unknown_results, context);
+    Param *unknown = makeNode(Param);
+    unknown->paramkind = PARAM_EXTERN;
+    unknown->paramid = 1;
+    unknown->paramtype = exprType(node);
+    unknown->paramtypmod = -1;
+    unknown->paramcollid = exprCollation(node);
+    unknown->location = -1;
+    return reinterpret_cast<Node *>(unknown);
+}
+
+// PostgreSQL computes what it shows of a row before it asks whether the row passes a condition of a window (ExecWindowAgg), and for some of
+// those that do not. Who drops rows must not meet fewer errors.
+static bool may_drop_rows(const PlannerInfo *root, const List *results) {
+    ListCell *cell;
+    foreach (cell, results) {
+        Node *result = static_cast<Node *>(lfirst(cell));
+        if (!IsA(result, Var) && !IsA(result, WindowFunc) &&
+            !is_error_free(root->parse, with_unknown_results(result, nullptr)))
+            return refuse("a condition of a window beside an expression that may raise an error");
+    }
+    return true;
 }
 
 bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOptInfo *input, RelOptInfo *output,
@@ -260,6 +289,8 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
     const List *windows = windows_of(&best->path);
     List *results = best->path.pathtarget->exprs, *children = NIL;
     List *tests = list_concat_copy(best->qual, run_condition_of(best));
+    if (tests != NIL && !may_drop_rows(root, results))
+        return false;
     FragmentSpec *spec = windows_spec(root, candidate, windows, results, tests, &children);
     const Fragment *trial = spec != nullptr ? assemble(spec, false) : nullptr;
     TextWork texts, texts_in_order;

@@ -112,12 +112,16 @@ static const char *tables_of(const Fragment *fragment, const PlannedStmt *plan, 
     StringInfoData names;
     initStringInfo(&names);
     for (int i = 0; i < fragment->nsources; ++i) {
-        if (!fragment->sources[i].is_relation)
+        const char *separator = names.len > 0 ? ", " : "";
+        if (!fragment->sources[i].is_relation) {
+            if (!calls)
+                appendStringInfo(&names, "%s%s", separator, quote_identifier(fragment->sources[i].alias));
             continue;
+        }
         const RangeTblEntry *entry = rt_fetch(fragment->sources[i].rti, plan->rtable);
         const char *name =
             quote_qualified_identifier(get_namespace_name(get_rel_namespace(entry->relid)), get_rel_name(entry->relid));
-        appendStringInfoString(&names, names.len > 0 ? ", " : "");
+        appendStringInfoString(&names, separator);
         appendStringInfoString(&names, calls ? psprintf("gpuscan.prewarm(%s)", quote_literal_cstr(name)) : name);
     }
     return names.data;

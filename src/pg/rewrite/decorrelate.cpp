@@ -614,14 +614,25 @@ SubLink *make_exists(const Query *sub, Node *condition) {
 
 // ---- what stands around ----
 
-// A conjunct of a subquery, which may compare columns of its own with the outer query's.
-static bool inner_conjunct_is_error_free(const Query *sub, Node *conjunct) {
+// One side of a comparison in a subquery, of its columns or of the outer query's.
+static bool side_is_error_free(const Level *level, const Query *sub, Node *side) {
+    if (levels_of(side) <= own_columns)
+        return is_error_free(sub, side);
+    if (levels_of(side) != outer_columns)
+        return false;
+    Node *outside = static_cast<Node *>(copyObject(side));
+    IncrementVarSublevelsUp(outside, -1, 1);
+    return is_error_free(looked_at(level), outside);
+}
+
+// A conjunct of a subquery, which may compare what is its own with what is the outer query's.
+static bool inner_conjunct_is_error_free(const Level *level, const Query *sub, Node *conjunct) {
     if (levels_of(conjunct) <= own_columns)
         return is_error_free(sub, conjunct);
     const OpExpr *expr = reinterpret_cast<const OpExpr *>(conjunct);
     return IsA(conjunct, OpExpr) && list_length(expr->args) == 2 && is_error_free_comparison(expr) &&
-           IsA(strip_relabels(static_cast<Expr *>(linitial(expr->args))), Var) &&
-           IsA(strip_relabels(static_cast<Expr *>(lsecond(expr->args))), Var);
+           side_is_error_free(level, sub, static_cast<Node *>(linitial(expr->args))) &&
+           side_is_error_free(level, sub, static_cast<Node *>(lsecond(expr->args)));
 }
 
 // x IN (...), x <> ALL (...) and the like
@@ -635,7 +646,7 @@ static bool link_is_error_free(const Level *level, const SubLink *link) {
     if (!reads_error_free_sources(sub))
         return false;
     foreach (cell, conjuncts_of(sub))
-        if (!inner_conjunct_is_error_free(sub, static_cast<Node *>(lfirst(cell))))
+        if (!inner_conjunct_is_error_free(level, sub, static_cast<Node *>(lfirst(cell))))
             return false;
     if (link->subLinkType == EXISTS_SUBLINK)
         return true;

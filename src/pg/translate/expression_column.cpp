@@ -167,7 +167,7 @@ bool has_foreign_type(Node *node) {
 }
 
 bool note_relation(const Var *var, ColumnWalk *walk) {
-    if (var->varlevelsup != 0 || var->varattno <= 0 ||
+    if (var->varlevelsup != 0 || var->varattno <= 0 || IS_SPECIAL_VARNO(var->varno) ||
         (walk->relation != 0 && walk->relation != static_cast<Index>(var->varno)))
         return false;
     walk->relation = static_cast<Index>(var->varno);

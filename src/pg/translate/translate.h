@@ -23,9 +23,10 @@ struct PayloadSource {
 
 // A source as the translator fills it.
 struct TranslatedSource : FragmentSource {
-    int step;                     // in which of their joins the rows that it is joined into probe its table, from 1
-    bool joined;                  // its join and the filters of that have been translated
-    Array<AttrNumber> varattnos;  // per column: the attribute number in Vars
+    int step;                    // in which of their joins the rows that it is joined into probe its table, from 1
+    bool joined;                 // its join and the filters of that have been translated
+    Array<AttrNumber> varattnos; // per column: the attribute number in Vars
+    Bitmapset *computed; // a stage: attribute numbers of what it computes of its outputs, as far as somebody has asked
     Array<PayloadSource> payload; // build sides: what later steps read
 };
 
@@ -62,6 +63,7 @@ struct Translation {
     int pipeline;             // whose rows are looked at: 0 the main pipeline, i the one that builds source i
     const GroupScope *groups; // expressions are over groups, not rows
     bool of_policy;           // the expression is a policy's: its author may see all rows
+    int stage;                // whose outputs Vars of OUTER_VAR are: a source
     Array<ir::Expr> exprs;
     Array<NodeFacts> facts; // per node
     Array<int> same_hash;   // per node: the next one in its bucket, -1: none
@@ -91,6 +93,7 @@ struct TypedExpr {
     int precision;    // Numeric, integers, floats that are made of them: decimal digits at most; else 0
     bool mixed_scale; // Numeric: not every value is shown with `scale` digits in PostgreSQL
     bool tied;        // ... and equal ones have been met that are shown in different ways
+    bool alike;       // ... but equal ones are shown in one way
     bool nullable;
     bool literal;
     bool literal_null;
@@ -103,10 +106,16 @@ struct TypedExpr {
 
 bool translate(Translation *t, Expr *expr, TypedExpr *out);
 
+// A translation that asks what a device could do, as if every column were there. `any` is to be zeroed, and to live as long.
+Translation probe_of(PlannerInfo *root, TranslatedSource *any);
+
 // Which columns does the value need, if there is a device that has them: Vars, and expressions over one row that the cache holds as
 // columns. False, without a reason: no device knows it.
 enum class ValueUse { Any, Grouped, Counted }; // a group key may be only handed through; counted is whether it is NULL
 bool columns_of_value(PlannerInfo *root, Expr *value, ValueUse use, List **columns);
+
+// Can a device compute the expression of what a stage hands on (pg/fragment/stage.h)? Texts have a dictionary, or are none of a column's.
+bool can_compute(PlannerInfo *root, Expr *expr);
 
 // Is it an expression over the columns of one relation, which it tells, that PostgreSQL may evaluate for any row, at any time?
 bool is_column_expression(Expr *expr, Index *relation);

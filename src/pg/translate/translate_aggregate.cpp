@@ -371,8 +371,8 @@ ir::Index numeric_rank(Translation *t, Type type, ir::Index value, ir::Index sho
 static bool translate_numeric_end(Translation *t, const TypedExpr &value, Aggref *aggref, ir::AggregateKind kind,
                                   AggregateStates *states, FragmentOutput *out) {
     ir::Index node;
-    if (value.scale_node !=
-        scale_of_column) // (quotients, CASE with a constant: most executions would end in the CPU plan)
+    // (Of CASE with a constant, zero say, most executions would end in the CPU plan.)
+    if (value.scale_node != scale_of_column && (value.scale_node == ir::none || !value.alike))
         return refuse("a minimum or maximum of numeric values of different scales");
     if (value.tied)
         return refuse("a minimum or maximum of numerics, of which equal ones are written in different ways");

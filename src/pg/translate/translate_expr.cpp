@@ -390,13 +390,18 @@ static bool translate_node(Translation *t, Expr *expr, TypedExpr *out) {
     }
 }
 
-bool columns_of_value(PlannerInfo *root, Expr *value, ValueUse use, List **columns) {
+Translation probe_of(PlannerInfo *root, TranslatedSource *any) {
     Translation probe{};
-    TranslatedSource any{};
-    TypedExpr out;
     probe.probing = root;
-    probe.sources = &any;
+    probe.sources = any;
     probe.nsources = 1;
+    return probe;
+}
+
+bool columns_of_value(PlannerInfo *root, Expr *value, ValueUse use, List **columns) {
+    TranslatedSource any{};
+    Translation probe = probe_of(root, &any);
+    TypedExpr out;
     RefusalState heard;
     RefusalState *outer = refusals_begin(&heard); // nobody is told
     const bool known = translate(&probe, value, &out) ||
@@ -405,6 +410,14 @@ bool columns_of_value(PlannerInfo *root, Expr *value, ValueUse use, List **colum
     refusals_end(outer);
     *columns = probe.probed;
     return known;
+}
+
+bool can_compute(PlannerInfo *root, Expr *expr) {
+    TranslatedSource any{};
+    Translation probe = probe_of(root, &any);
+    TypedExpr out;
+    return translate(&probe, expr, &out) &&
+           (!is_coded_kind(out.kind) || refuse("a text that a subquery makes of groups or windows"));
 }
 
 bool translate_condition(Translation *t, Expr *expr, ir::Index *out) {

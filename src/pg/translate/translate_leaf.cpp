@@ -34,13 +34,27 @@ static bool may_be_null(const FragmentSource *source, AttrNumber attnum) {
     return !never;
 }
 
+// Where the column is in the CPU plan's rows, from 1; 0: it is not. `output`: of a stage, which of its outputs it is; else 0.
+static AttrNumber column_of_plan(const FragmentSource *source, AttrNumber attnum, AttrNumber output) {
+    for (int i = 0; i < list_length(source->child_attnos); ++i) {
+        const int of_child = list_nth_int(source->child_attnos, i);
+        const Var *computed = of_child > 0 && of_child <= list_length(source->stage_columns)
+                                  ? static_cast<const Var *>(list_nth(source->stage_columns, of_child - 1))
+                                  : nullptr;
+        if (output == 0 ? of_child == attnum
+                        : computed != nullptr && IsA(computed, Var) && computed->varattno == output)
+            return static_cast<AttrNumber>(i + 1);
+    }
+    return 0;
+}
+
 // (A numeric may be read in several forms, and its statistics may change while an expression is translated.)
 static int find_column(TranslatedSource *source, AttrNumber attnum, const FragmentColumn &described) {
     for (int i = 0; i < source->varattnos.count; ++i) {
         const FragmentColumn &known = source->columns[i];
-        if (source->varattnos[i] == attnum && known.rounding == described.rounding && known.codec == described.codec &&
-            known.scale == described.scale && known.type == described.type && known.digits == described.digits &&
-            equal(known.expr, described.expr))
+        if (source->varattnos[i] == attnum && known.output == described.output &&
+            known.rounding == described.rounding && known.codec == described.codec && known.scale == described.scale &&
+            known.type == described.type && known.digits == described.digits && equal(known.expr, described.expr))
             return i;
     }
     FragmentColumn column = described;
@@ -50,12 +64,8 @@ static int find_column(TranslatedSource *source, AttrNumber attnum, const Fragme
         Assert(attnum == 0);
     else if (source->is_relation)
         column.nullable = may_be_null(source, attnum);
-    else {
-        column.attnum = 0;
-        for (int i = 0; i < list_length(source->child_attnos); ++i)
-            if (list_nth_int(source->child_attnos, i) == attnum)
-                column.attnum = static_cast<AttrNumber>(i + 1);
-    }
+    else
+        column.attnum = column_of_plan(source, attnum, described.output);
     append(&source->varattnos, attnum);
     return append(&source->columns, column);
 }
@@ -154,15 +164,35 @@ TableColumn place_of(const Translation *t, Index relation, uint32 number) {
 }
 
 TableColumn place_of(const Translation *t, const Var *var) {
+    if (var->varno == OUTER_VAR) // (which is no relation of the range table)
+        return {InvalidOid, static_cast<uint32>(var->varattno), false};
     return place_of(t, static_cast<Index>(var->varno), static_cast<uint32>(var->varattno));
 }
 
-// A subquery's numeric has no declared scale, but if its groups stay in the device process, one that they have.
-static int32 typmod_of_column(const Translation *t, int source, const Var *var) {
-    const List *typmods = t->probing ? NIL : t->sources[source].stage_typmods;
-    const int32 typmod =
-        var->vartypmod < 0 && var->varattno < list_length(typmods) ? list_nth_int(typmods, var->varattno) : -1;
-    return typmod >= 0 ? typmod : var->vartypmod;
+// What a stage computes of its outputs; NULL: it hands it on as it is, or the column is no stage's.
+static Expr *computed_by_stage(const Translation *t, int source, const Var *var) {
+    const List *columns = t->probing || var->varno == OUTER_VAR ? NIL : t->sources[source].stage_columns;
+    return var->varattno > 0 && var->varattno <= list_length(columns)
+               ? static_cast<Expr *>(list_nth(columns, var->varattno - 1))
+               : nullptr;
+}
+
+Expr *seen_through(const Translation *t, Expr *expr) {
+    const Var *var = reinterpret_cast<const Var *>(expr);
+    const int source = IsA(expr, Var) && !t->probing ? find_source(t, static_cast<Index>(var->varno)) : -1;
+    Expr *computed = source < 0 ? nullptr : computed_by_stage(t, source, var);
+    return computed != nullptr ? computed : expr;
+}
+
+// A column of a subquery whose fragment is a stage: over what that hands on.
+static bool translate_computed(Translation *t, int source, Expr *expr, AttrNumber attnum, TypedExpr *out) {
+    const int outer = t->stage;
+    t->stage = source;
+    const bool known = translate(t, expr, out);
+    t->stage = outer;
+    if (!IsA(expr, Var))
+        t->sources[source].computed = bms_add_member(t->sources[source].computed, attnum);
+    return known;
 }
 
 bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) {
@@ -172,7 +202,8 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) 
         return refuse("a whole row is needed");
     if (var->varattno < 0)
         return refuse("a system column is needed");
-    int source = t->probing ? 0 : find_source(t, static_cast<Index>(var->varno));
+    const bool of_stage = var->varno == OUTER_VAR;
+    int source = t->probing ? 0 : of_stage ? t->stage : find_source(t, static_cast<Index>(var->varno));
     if (source < 0)
         return refuse("a column of a relation outside of the fragment");
     FragmentColumn column;
@@ -180,11 +211,14 @@ bool translate_column(Translation *t, Var *var, TypedExpr *out, bool as_stored) 
     TableColumn place = place_of(t, var);
     if (as_stored)
         place.relid = InvalidOid;
-    if (!describe_column(var->vartype, typmod_of_column(t, source, var), var->varcollid, place, &column, &kind))
+    if (!describe_column(var->vartype, var->vartypmod, var->varcollid, place, &column, &kind))
         return false;
     const TranslatedSource *lost = t->probing ? nullptr : losing_join(t, source);
     if (lost != nullptr)
         return absent_column(lost->join.kind, t, column, out);
+    if (Expr *computed = computed_by_stage(t, source, var); computed != nullptr)
+        return translate_computed(t, source, computed, var->varattno, out);
+    column.output = of_stage ? var->varattno : 0;
     int position = 0;
     bool nullable = true;
     ir::Index node;

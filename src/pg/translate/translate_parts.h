@@ -145,6 +145,8 @@ bool is_better_a_column(const Translation *t, Expr *expr);
 // Where the column of that relation is; of a CPU plan's rows nowhere.
 TableColumn place_of(const Translation *t, Index relation, uint32 number);
 TableColumn place_of(const Translation *t, const Var *var);
+// What a subquery that is a stage computes as this column (pg/fragment/stage.h); of anything else itself.
+Expr *seen_through(const Translation *t, Expr *expr);
 // A numeric whose type does not say its scale.
 bool is_bare_numeric(const Expr *expr);
 // The column of that relation (translate_leaf.cpp).

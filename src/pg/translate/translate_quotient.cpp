@@ -94,6 +94,7 @@ bool numeric_quotient(Translation *t, const TypedExpr &a, const TypedExpr &b, Ty
     out->scale = known->scale;
     out->precision = known->scale + std::max(largest_power(a) - least_power(b) + 2, 1);
     out->mixed_scale = true;
+    out->alike = b.literal && !a.mixed_scale; // equal ones are of equal numbers
     out->scale_node = decimals;
     return true;
 }

@@ -29,7 +29,7 @@ static int plan_source_of(const Translation *t, const Expr *expr) {
     if (!IsA(expr, Var) || t->probing || t->groups != nullptr || var->varlevelsup != 0 || var->varattno <= 0)
         return -1;
     for (int i = 0; i < t->nsources; ++i)
-        if (!t->sources[i].is_relation && t->sources[i].stage_typmods == NIL &&
+        if (!t->sources[i].is_relation && t->sources[i].stage_columns == NIL &&
             static_cast<int>(t->sources[i].rti) == static_cast<int>(var->varno))
             return i;
     return -1;
