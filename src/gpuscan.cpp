@@ -6,6 +6,7 @@
 #include "pg/pg.h"
 
 #include "pg/cost/cache_admission.h"
+#include "pg/cost/cached_plan_credits.h"
 #include "pg/exec/node.h"
 #include "pg/guc.h"
 #include "pg/planner/explain_refusals.h"
@@ -28,4 +29,5 @@ void _PG_init() {
     gpuscan::planner_init();
     gpuscan::explain_refusals_init();
     gpuscan::cache_admission_init();
+    gpuscan::cached_plan_credits_init();
 }

@@ -34,6 +34,15 @@ Context::Context(const Program &of)
       lookups(of.lookups.size()), tables(of.pipelines.size()), matched_rows(of.joins.size()) {
     for (const Constant &c : of.constants)
         constants.push_back(static_cast<int128>(static_cast<uint128>(static_cast<uint64_t>(c.high)) << 64 | c.low));
+    chains = step_nodes(program, canonical, raises);
+    steps.resize(chains.size());
+    searches.resize(chains.size());
+    for (Index i = 0; i < chains.size(); ++i) {
+        if (StepTable::is_worth(chains[i]))
+            steps[i] = std::make_unique<StepTable>(i);
+        if (of.exprs[i].op == Op::Search)
+            searches[i] = std::make_unique<MadeWhenWorth<StepNumbers>>();
+    }
 }
 
 } // namespace gpuscan::host

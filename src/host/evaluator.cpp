@@ -1,6 +1,7 @@
 // What an expression is worth for the rows of a batch (see evaluator.hpp).
 #include "host/evaluator.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace gpuscan::host {
@@ -175,6 +176,9 @@ bool Evaluator::inherit(Index expr, const Batch &batch, Slot &to) {
 
 Vec Evaluator::compute(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
+    if (context_.steps[expr])
+        if (const StepChoices *choices = context_.steps[expr]->for_rows(batch.n, context_))
+            return step(expr, *choices, batch);
     switch (e.op) {
     case Op::Column:
         return column(e, slot(expr, batch), batch);
@@ -448,16 +452,60 @@ Vec Evaluator::search(Index expr, const Batch &batch) {
     Vec a = full(e.a, evaluate(e.a, batch), batch);
     uint32_t *codes = static_cast<uint32_t *>(buffer(slot(expr, batch).values, sizeof(uint32_t)));
     const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data()), *const v = a.as<int64_t>();
-    for (uint32_t i = 0; i < batch.n; ++i) {
-        const int64_t *at = entries;
-        for (size_t left = table.entries; left > 1;) {
-            const size_t half = left / 2;
-            at = at[half] <= v[i] ? at + half : at;
-            left -= half;
-        }
-        codes[i] = static_cast<uint32_t>(at - entries);
+    const StepNumbers *numbers = context_.searches[expr]->for_rows(batch.n, StepNumbers::cost(table.entries), [&] {
+        return std::make_unique<const StepNumbers>(std::vector<int64_t>(entries, entries + table.entries));
+    });
+    if (numbers != nullptr) {
+        numbers->find(Type::I64, v, batch.n, codes);
+        for (uint32_t i = 0; i < batch.n; ++i)
+            codes[i] -= codes[i] > 0;
+        return {codes, a.nulls, false};
     }
+    for (uint32_t i = 0; i < batch.n; ++i)
+        codes[i] = static_cast<uint32_t>(std::upper_bound(entries + 1, entries + table.entries, v[i]) - entries - 1);
     return {codes, a.nulls, false};
+}
+
+// Constants are gathered for all rows, then the rows of each arm get theirs.
+Vec Evaluator::step(Index expr, const StepChoices &choices, const Batch &batch) {
+    const Index argument = context_.chains[expr].argument;
+    const Type type = context_.program.exprs[argument].type;
+    const size_t width = type_width(context_.program.exprs[expr].type), narms = choices.arms.size();
+    const Vec a = full(argument, evaluate(argument, batch), batch);
+    Slot &to = slot(expr, batch);
+    uint32_t *const steps = level(batch.level).left.get(); // arms work deeper
+    choices.numbers.find(type, a.values, batch.n, steps);
+    const uint32_t null_step = static_cast<uint32_t>(choices.nulls.size() - 1);
+    for (uint32_t i = 0; a.nulls != nullptr && i < batch.n; ++i)
+        steps[i] = a.nulls[i] ? null_step : steps[i];
+    void *out = buffer(to.values, width);
+    k_.gather(width, batch.n, choices.values.data(), steps, out);
+    bool any_null = choices.any_null;
+    if (any_null)
+        k_.gather(1, batch.n, choices.nulls.data(), steps, buffer(to.nulls, 1));
+    if (narms > 0) {
+        // The arms' rows one after the other; those of constants stand behind them.
+        uint32_t *const rows = level(batch.level).taken.get();
+        std::vector<uint32_t> ends(narms + 2);
+        for (uint32_t i = 0; i < batch.n; ++i)
+            ++ends[choices.arm_of[steps[i]] + 1];
+        for (size_t arm = 1; arm < ends.size(); ++arm)
+            ends[arm] += ends[arm - 1];
+        std::vector<uint32_t> places(ends.begin(), ends.end() - 1);
+        for (uint32_t i = 0; i < batch.n; ++i)
+            rows[places[choices.arm_of[steps[i]]]++] = i;
+        for (size_t arm = 0; arm < narms; ++arm) {
+            const uint32_t first = ends[arm], n = ends[arm + 1] - first;
+            if (n == batch.n)
+                return evaluate(choices.arms[arm], batch);
+            if (n == 0)
+                continue;
+            Batch chosen;
+            part(batch, rows + first, n, level(batch.level + 1).storage, chosen);
+            put(evaluate(choices.arms[arm], chosen), rows + first, n, to, width, any_null, batch);
+        }
+    }
+    return {out, any_null ? to.nulls.get() : nullptr, false};
 }
 
 // Puts values of some rows of a batch in their places.

@@ -16,6 +16,7 @@
 #include "host/batch.hpp"
 #include "host/join_table.hpp"
 #include "host/kernels.hpp"
+#include "host/step_table.hpp"
 
 namespace gpuscan::host {
 
@@ -25,12 +26,15 @@ struct Context {
     explicit Context(const Program &program); // no lookup is set, no table finished
 
     Program program;
-    std::vector<ir::Index> canonical;               // of each node: the first node that says the same
-    std::vector<uint8_t> raises;                    // of each node: evaluating it can raise an error
-    std::vector<int128> constants;                  // their bits, aligned for vector loads
-    std::vector<LookupRef> lookups;                 // nullptr: not set
-    std::vector<std::shared_ptr<JoinTable>> tables; // by pipeline; nullptr: not finished
-    WorkMemoryRef memory;                           // that evaluators' vectors are charged to; nullptr: nobody counts
+    std::vector<ir::Index> canonical; // of each node: the first node that says the same
+    std::vector<uint8_t> raises;      // of each node: evaluating it can raise an error
+    std::vector<StepNode> chains;
+    std::vector<std::unique_ptr<StepTable>> steps; // of each node; nullptr: it is no chain that is worth a table
+    std::vector<std::unique_ptr<MadeWhenWorth<StepNumbers>>> searches; // of each node; nullptr: it is no Search
+    std::vector<int128> constants;                                     // their bits, aligned for vector loads
+    std::vector<LookupRef> lookups;                                    // nullptr: not set
+    std::vector<std::shared_ptr<JoinTable>> tables;                    // by pipeline; nullptr: not finished
+    WorkMemoryRef memory;                // that evaluators' vectors are charged to; nullptr: nobody counts
     std::vector<uint8_t *> matched_rows; // by join, by entry: it was a row's partner; nullptr: nobody will ask
 };
 
@@ -86,6 +90,7 @@ class Evaluator {
     Vec truth(ir::Index expr, const Batch &batch);
     Vec lookup(ir::Index expr, const Batch &batch);
     Vec search(ir::Index expr, const Batch &batch);
+    Vec step(ir::Index expr, const StepChoices &choices, const Batch &batch);
     Vec conditional(ir::Index expr, const Batch &batch);
     Vec coalesce(ir::Index expr, const Batch &batch);
     void put(Vec v, const uint32_t *positions, uint32_t n, Slot &to, size_t width, bool &any_null, const Batch &batch);

@@ -21,6 +21,13 @@ using RelFileLocator = RelFileNode;
 #define locator_relation(locator) ((locator).relNumber)
 #endif
 
+// 16: a buffer's tag is filled by a function (commit 82ac34db202).
+#if PG_VERSION_NUM < 160000
+inline void InitBufferTag(BufferTag *tag, const RelFileLocator *locator, ForkNumber fork, BlockNumber block) {
+    INIT_BUFFERTAG(*tag, *locator, fork, block);
+}
+#endif
+
 // 16: the fields for a relation's storage that is new in this transaction were renamed with the locator.
 #if PG_VERSION_NUM < 160000
 #define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid

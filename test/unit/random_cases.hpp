@@ -130,9 +130,46 @@ class Generator {
         return made;
     }
 
+    // What an integer is compared with, by every operator, on either side: that of a chain's arm.
+    Index test_of_chain(Index x, Type type) {
+        static const Op operators[] = {Op::Eq, Op::Eq, Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge};
+        if (chance(5))
+            return b_.unary(chance(50) ? Op::IsNull : Op::IsNotNull, Type::Bool, x);
+        if (chance(15))
+            return b_.unary(chance(50) ? Op::Not : Op::IsTrue, Type::Bool, test_of_chain(x, type));
+        if (chance(20))
+            return b_.binary(chance(50) ? Op::And : Op::Or, test_of_chain(x, type), test_of_chain(x, type));
+        const Index bound = b_.constant(type, random_value(type, true));
+        const bool first = chance(30);
+        return b_.binary(operators[pick(8)], first ? bound : x, first ? x : bound);
+    }
+
+    // CASE with many arms by one integer, or many conditions on it: what the host answers by a table.
+    Index chain(Type type, size_t depth) {
+        static const Type integers[] = {Type::I16, Type::I32, Type::I64};
+        const Type of = integers[pick(3)];
+        const Index x = expression(of, chance(70) ? 0 : depth - 1);
+        if (type == Type::Bool && chance(50)) {
+            Index all = test_of_chain(x, of);
+            for (size_t n = 16 + pick(30); n > 0; --n)
+                all = b_.binary(chance(90) ? Op::Or : Op::And, all, test_of_chain(x, of));
+            return all;
+        }
+        const bool constants = type != Type::Code && chance(60);
+        Index node = expression(type, depth - 1);
+        for (size_t n = 3 + pick(30); n > 0; --n) {
+            const Index arm = constants && chance(90) ? b_.constant(type, random_value(type, true))
+                                                      : expression(type, chance(70) ? 0 : depth - 1);
+            node = b_.add({Op::Case, type, 0, test_of_chain(x, of), arm, node});
+        }
+        return node;
+    }
+
     Index new_expression(Type type, size_t depth) {
         if (depth == 0 || chance(25))
             return leaf(type);
+        if (chance(5))
+            return chain(type, depth);
         if (chance(8))
             return b_.add({Op::Case, type, 0, expression(Type::Bool, depth - 1), expression(type, depth - 1),
                            expression(type, depth - 1)});

@@ -5,7 +5,8 @@
 // one relation the largest counts, and none can have saved more than the whole plan costs. Where the device's plan is taken, what the
 // credits have paid of it is spent, and no credit is owed to what it brings.
 //
-// Plans that are only explained leave no trace. A generic plan adds credit once, when it is planned.
+// Plans that are only explained leave no credit. A cached plan adds credit when it is planned, and then whenever it runs
+// (cached_plan_credits.h).
 #include "pg/pg.h"
 
 #include "pg/cost/cache_admission.h"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pg/cost/cached_plan_credits.h"
 #include "pg/cost/device_cost.h"
 #include "pg/service/area.h"
 
@@ -60,7 +62,7 @@ void forget_admission_credit(Oid relid) {
 // ---- requests ----
 
 void request_admission(Cost otherwise, Cost cost, bool forced, const List *missing_columns) {
-    if (missing_columns == NIL || nrequests == max_requests || paused > 0)
+    if (missing_columns == NIL || nrequests == max_requests)
         return;
     AdmissionRequest *request = &requests[nrequests++];
     *request = AdmissionRequest{current_attempt, forced, otherwise, cost, 0, {}};
@@ -86,12 +88,6 @@ void end_attempt(OuterAttempt outer, bool planned) {
 
 static uint64 nanoseconds(Cost cost) { return static_cast<uint64>(std::clamp(device_ns(cost), 0.0, 1e18)); }
 
-// The credit that the statement owes to a relation.
-struct AdmissionCredit {
-    Oid relid;
-    Cost cost;
-};
-
 static void add_credit(AdmissionCredit *credits, int *ncredits, Oid relid, Cost cost) {
     for (int i = 0; i < *ncredits; ++i)
         if (credits[i].relid == relid) {
@@ -106,7 +102,12 @@ static bool lacks_columns_of(const AdmissionRequest *request, Oid relid) {
                        [relid](const MissingColumns &missing) { return missing.relid == relid; });
 }
 
-void decide_admission(int first, unsigned attempt, bool on_device, Cost cost) {
+void add_admission_credit(Oid relid, Cost credit) {
+    if (AdmissionCredits *all = admission_credits())
+        all->add(MyDatabaseId, relid, nanoseconds(credit));
+}
+
+void decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool on_device, Cost cost) {
     const AdmissionRequest *const begin = &requests[first], *const end = &requests[nrequests];
     nrequests = first;
     AdmissionCredits *all = admission_credits();
@@ -123,6 +124,7 @@ void decide_admission(int first, unsigned attempt, bool on_device, Cost cost) {
     AdmissionCredit *credits =
         static_cast<AdmissionCredit *>(palloc(sizeof(AdmissionCredit) * static_cast<Size>(end - begin) * max_missing));
     int ncredits = 0;
+    Cost shortfall = HUGE_VAL;
     for (const AdmissionRequest *request = begin; request < end; ++request) {
         Cost price = 0, charged = 0;
         for (int i = 0; i < request->nmissing; ++i) {
@@ -130,19 +132,23 @@ void decide_admission(int first, unsigned attempt, bool on_device, Cost cost) {
             charged += request->missing_columns[i].price - request->missing_columns[i].saved;
         }
         if (is_taken(*request)) {
-            for (int i = 0; i < request->nmissing; ++i)
+            for (int i = 0; paused == 0 && i < request->nmissing; ++i)
                 all->spend(MyDatabaseId, request->missing_columns[i].relid,
                            nanoseconds(request->missing_columns[i].saved));
             continue;
         }
-        const Cost credit = std::min(request->otherwise, cost) - (request->cost - charged);
+        const Cost without = std::min(request->otherwise, cost), credit = without - (request->cost - charged);
+        if (credit > 0)
+            shortfall = std::min(shortfall, request->cost - without);
         for (int i = 0; credit > 0 && i < request->nmissing; ++i)
             add_credit(credits, &ncredits, request->missing_columns[i].relid,
                        credit * request->missing_columns[i].price / price);
     }
     for (int i = 0; i < ncredits; ++i)
-        if (!is_bought(credits[i].relid))
-            all->add(MyDatabaseId, credits[i].relid, nanoseconds(credits[i].cost));
+        if (paused == 0 && !is_bought(credits[i].relid))
+            add_admission_credit(credits[i].relid, credits[i].cost);
+    if (!on_device && ncredits > 0)
+        remember_credits(plan, credits, ncredits, shortfall);
     pfree(credits);
 }
 

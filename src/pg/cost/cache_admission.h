@@ -15,12 +15,14 @@ struct MissingColumns {
     Cost saved; // the part of the price that earlier queries would have saved by now; no part of the path's cost
 };
 
-// Between them plans are not made to be run: they leave no trace.
+// Between them plans are not made to be run: they leave no credit.
 void cache_admission_pause();
 void cache_admission_resume();
 
 // What queries would have saved so far if the relation had been cached, in the planner's units.
 Cost admission_credit(Oid relid);
+
+void add_admission_credit(Oid relid, Cost credit);
 
 // A relation's columns (InvalidOid: everybody's) have been thrown out on purpose: begins anew.
 void forget_admission_credit(Oid relid);
@@ -39,7 +41,7 @@ struct OuterAttempt {
 // Requests are of this attempt until it ends; if it has not come to a plan, they are forgotten.
 OuterAttempt begin_attempt(unsigned attempt);
 void end_attempt(OuterAttempt outer, bool planned);
-// The statement's plan is that of `attempt` and costs so much.
-void decide_admission(int first, unsigned attempt, bool on_device, Cost cost);
+// The statement's plan is this one, of `attempt`, and costs so much.
+void decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool on_device, Cost cost);
 
 } // namespace gpuscan

@@ -160,7 +160,6 @@ Cost device_cost(const tier::Ledger &ledger) { return device_units(ledger.ns());
 Cost device_relation_cost(const tier::RelationWork *work, tier::Breakdown *breakdown) {
     tier::Ledger l = device_ledger(breakdown);
     tier::RelationWork relation = *work;
-    relation.resident_share = work->pages > NBuffers ? NBuffers / work->pages : 1;
     const double decoded = work->pages * tier::decoded_share(relation, machine.cache_bytes);
     const double missing = decoded * tier::missing_share(relation, machine.cache_bytes);
     const double rowwise = work->pages - decoded;

@@ -6,6 +6,7 @@
 
 #include "engine/store/decode.hpp"
 #include "pg/catalog/expression_text.h"
+#include "pg/cost/buffered_pages.h"
 #include "pg/cost/cached_pages.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
@@ -159,7 +160,11 @@ Cost source_cost(const CandidateSource *source) {
 // (Of what is not cached, each page is looked at row by row in every query.)
 static void add_size(PlannerInfo *root, const RelOptInfo *rel, CandidateSource *source) {
     const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
-    source->work.pages += rel->pages;
+    const double before = source->work.pages;
+    tier::RelationWork *work = &source->work;
+    work->pages += rel->pages;
+    if (rel->pages > 0)
+        work->resident_share = (work->resident_share * before + buffered_share(root, rel) * rel->pages) / work->pages;
     if (rte->rtekind == RTE_RELATION) {
         const char persistence = get_rel_persistence(rte->relid);
         source->cacheable += cacheable_pages(rel, persistence);
@@ -189,6 +194,7 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
     source->rel = rel;
     source->rti = rel->relid;
     source->alias = rte->eref->aliasname;
+    source->work.resident_share = 1;
     source->child = -1;
     source->rows = expected_rows(root, rel);
     source->is_relation = readable;

@@ -1,13 +1,14 @@
 // The steps of scans: pages, index entries, and rows with their conditions.
 //
-// What fits into shared buffers is taken to be there, as on the device's side of the comparison (device_cost.cpp), and the rest costs what
-// the page costs say. In memory a page out of order takes about as long as one in order, so an index is not four times as dear as its
+// What stands in shared buffers is free, as on the device's side of the comparison (cost/buffered_pages.h), and the rest costs what the
+// page costs say. In memory a page out of order takes about as long as one in order, so an index is not four times as dear as its
 // pages are (random_page_cost = 4), which is what decides between it and a device that has to read the whole table.
 #include "pg/pg.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "pg/cost/buffered_pages.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/plan_time/plan_walk.h"
@@ -50,8 +51,7 @@ static double share_of_process(const Path *path) { return path->parallel_aware ?
 
 // Pages that are not in shared buffers cost what the settings say.
 static void read_pages(const PlanWalk &walk, const RelOptInfo *rel, double pages, Cost price) {
-    if (rel->pages > static_cast<BlockNumber>(NBuffers))
-        walk.count_units(0, pages * (1 - NBuffers / static_cast<double>(rel->pages)) * price);
+    walk.count_units(0, pages * (1 - buffered_share(walk.root, rel)) * price);
 }
 
 // Pages of `all` that each execution looks at, some in any case and others for rows. In a worker the first look at each counts: of n executions,

@@ -393,7 +393,7 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     }
     if (call->scrolls && !(best.backward && best.device_nodes > 0))
         forget_material(best.plan);
-    decide_admission(requests, best.rewritten, best.device_nodes > 0, device_units(best.ns));
+    decide_admission(requests, best.rewritten, best.plan, best.device_nodes > 0, device_units(best.ns));
     return best.plan;
 }
 

@@ -1,0 +1,20 @@
+// Executions of cached plans, for the credits of relations (cache_admission.h).
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+void cached_plan_credits_init(); // by _PG_init
+
+// What a statement owes to a relation for each execution.
+struct AdmissionCredit {
+    Oid relid;
+    Cost cost;
+};
+
+// PostgreSQL's plan was taken though a device would save so much, once it had what it lacks; `shortfall`: of the credits that the plan's
+// executions add, so much makes the device's plan the cheaper one.
+void remember_credits(const PlannedStmt *plan, const AdmissionCredit *credits, int ncredits, Cost shortfall);
+
+} // namespace gpuscan
