@@ -93,6 +93,15 @@ RESET gpuscan.offload;
 SELECT check_stages('SELECT m, count(*), sum(x), min(x), max(x) FROM (SELECT v - lag(v) OVER w AS x, row_number() OVER w AS m FROM many WINDOW w AS (PARTITION BY k ORDER BY id)) q GROUP BY m');
 SELECT check_stages('SELECT count(*), sum(v) FROM (SELECT v, rank() OVER (PARTITION BY k ORDER BY v DESC) AS m FROM many) q WHERE m <= 3');
 
+-- what only the backend puts together: defaults of lag and lead, sums and extremes of numerics that are written with different scales
+SET gpuscan.offload = off;
+CREATE TABLE plain AS SELECT i AS id, i % 7 AS k, round(i * 7919 % 3001 / 8.0, i % 4) AS m, (i % 50)::numeric(8,2) AS n, 'text ' || i % 9 AS t FROM generate_series(1, 3000) i;
+VACUUM (FREEZE, ANALYZE) plain;
+RESET gpuscan.offload;
+SELECT q, check_query('SELECT k, count(*), ' || q || ' FROM plain WINDOW w AS (PARTITION BY k ORDER BY id)) q WHERE x IS NOT NULL GROUP BY k', 'any')
+FROM unnest(ARRAY['sum(x) FROM (SELECT k, lag(n, 1, 0) OVER w AS x', 'sum(x + 1) FROM (SELECT k, lead(n, 2, 7.125) OVER w AS x', 'max(x) FROM (SELECT k, lag(t, 1, ''zz'') OVER w AS x', 'sum(x) FROM (SELECT k, sum(m) OVER w AS x',
+    'max(x) FROM (SELECT k, avg(m) OVER w AS x', 'max(x) FROM (SELECT k, min(m) OVER w AS x', 'count(DISTINCT x) FROM (SELECT k, max(t) OVER w AS x', 'sum(x) FROM (SELECT k, n - lag(n, 1, 0) OVER w AS x']) q;
+
 -- what EXPLAIN says
 SET gpuscan.offload = force;
 EXPLAIN (COSTS OFF) SELECT k, sum(x) FROM (SELECT k, v - lag(v) OVER (PARTITION BY k ORDER BY id) AS x FROM o) q WHERE x > 3 GROUP BY k;

@@ -654,12 +654,17 @@ template <class T> struct Ends {
     const uint8_t *edges;
     bool largest;
 
-    bool stays(uint64_t a, uint64_t b) const {
+    // *last_peer: the last row known to tie with a; rows are asked for in their order.
+    bool stays(uint64_t a, uint64_t b, uint64_t *last_peer) const {
         const T x = arg.at<T>(a), y = arg.at<T>(b);
         const bool stays = largest ? below(y, x) : below(x, y);
-        if (shown.values != nullptr && !stays && !(largest ? below(x, y) : below(y, x)) &&
-            shown.at<uint32_t>(a) != shown.at<uint32_t>(b) &&
-            std::all_of(edges + a + 1, edges + b + 1, [](uint8_t edge) { return edge == no_edge; }))
+        if (shown.values == nullptr || stays || (largest ? below(x, y) : below(y, x)) ||
+            shown.at<uint32_t>(a) == shown.at<uint32_t>(b))
+            return stays;
+        *last_peer = std::max(*last_peer, a);
+        while (*last_peer < b && edges[*last_peer + 1] == no_edge)
+            ++*last_peer;
+        if (*last_peer == b)
             throw DeviceError("equal values of a window are written in different ways");
         return stays;
     }
@@ -684,9 +689,10 @@ template <class T> struct Ends {
 template <class T> struct EndRow {
     const Ends<T> *ends = nullptr;
     uint64_t row = 0; // and one more; 0: none
+    uint64_t last_peer = 0;
 
     void add(const EndRow &other) {
-        if (row == 0 || (other.row != 0 && !other.ends->stays(row - 1, other.row - 1)))
+        if (row == 0 || (other.row != 0 && !other.ends->stays(row - 1, other.row - 1, &last_peer)))
             *this = other;
     }
 };
@@ -695,7 +701,7 @@ template <class T> EndRow<T> end_of_rows(const Ends<T> &ends, size_t first, size
     EndRow<T> found;
     for (size_t i = first; i < end; ++i)
         if (!ends.arg.null(i))
-            found.add({&ends, i + 1});
+            found.add({&ends, i + 1, 0});
     return found;
 }
 
@@ -710,7 +716,7 @@ void find_ends(const Slice &slice, const FrameRule &rule, const Ends<T> &ends, c
             if (ends.arg.null(i))
                 return;
             size_t size = queue.size();
-            while (size > head && !ends.stays(queue[size - 1], i))
+            for (uint64_t last_peer = 0; size > head && !ends.stays(queue[size - 1], i, &last_peer); last_peer = 0)
                 --size;
             queue.resize(size);
             queue.push_back(i);

@@ -93,7 +93,7 @@ bool stage_field(const Fragment *fragment, int output, StageField *field) {
         return count_field(&fragment->outputs[output - fragment->noutputs], field);
     const FragmentOutput *of = &fragment->outputs[output];
     field->column.type = of->type;
-    if (!place_field(of, field))
+    if (!place_field(of, field) || of->scale_column >= 0 || of->default_column >= 0)
         return false;
     const Oid typid = getBaseType(of->typid);
     if (typid == NUMERICOID || of->kind == OutputKind::AvgNumeric)
