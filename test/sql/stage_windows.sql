@@ -23,6 +23,10 @@ SELECT check_all_stages('SELECT count(*), min(x)::text, max(x)::text, sum(y) FRO
     '{"v - lag(v) OVER w", "extract(epoch FROM t - lag(t) OVER w)", "extract(epoch FROM t - lag(t) OVER w) / 86400", "t - lag(t) OVER w", "n / nullif(lag(n) OVER w, 0)", "n * 2 - sum(n) OVER w", "100.0 * v / nullif(sum(v) OVER w, 0)", "coalesce(lag(v) OVER w, -1)", "CASE WHEN lag(v) OVER w IS NULL THEN 1 ELSE 0 END", "(lag(v) OVER w IS NULL)::int", "avg(n) OVER w", "avg(v) OVER w - v", "(n > avg(n) OVER w)::int", "round(avg(n) OVER w, 2)", "f - avg(f) OVER w", "lag(s) OVER w || s", "(now() - lag(z) OVER w > interval ''1 day'')::int", 5, "v", "NULL::int"}');
 SELECT check_all_stages('SELECT k, count(*), sum(x), max(m) FROM (SELECT k, lag(v) OVER w AS x, row_number() OVER w AS m, rank() OVER (ORDER BY n) AS r, v, n FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q %s GROUP BY k',
     '{"WHERE m = 1", "WHERE m <= 3", "WHERE m < 3 AND v > 0", "WHERE x > 10", "WHERE x IS NULL", "WHERE x BETWEEN 0 AND 20 AND k < 50", "WHERE r <= 100", "WHERE m > 2 OR x < 0", "WHERE m = 1 AND r < 2000", "WHERE n > 100.5", "WHERE false", "WHERE k = 5", "WHERE m % 2 = 0", "WHERE m = (SELECT min(k) + 1 FROM c)", "WHERE x = ANY (ARRAY[1, 2, 3])", "WHERE k IN (SELECT k FROM c WHERE name = ''text 3'')"}');
+-- constants that lag shows, and sums of numerics of several scales, are not handed over
+CREATE TABLE scales AS SELECT i AS id, i % 50 AS k, round(i * 7919 % 3001 / 8.0, i % 4) AS m, 'text ' || i % 9 AS s FROM generate_series(1, 3000) i;
+VACUUM (FREEZE, ANALYZE) scales;
+SELECT check_all_stages('SELECT k, count(*), min(x)::text, max(x)::text FROM (SELECT k, %s AS x FROM scales WINDOW w AS (PARTITION BY k ORDER BY id)) q GROUP BY k', '{"lag(m, 1, 0) OVER w","lag(s, 1, ''none'') OVER w","sum(m) OVER w","avg(m) OVER w","min(m) OVER w","max(s) OVER w"}');
 -- several levels
 SELECT check_stages('SELECT count(*), avg(events), avg(extract(epoch FROM length)) FROM (SELECT k, visit, count(*) AS events, max(t) - min(t) AS length FROM (SELECT k, t, sum(starts) OVER (PARTITION BY k ORDER BY t, id) AS visit FROM (SELECT id, k, t, CASE WHEN t - lag(t) OVER (PARTITION BY k ORDER BY t, id) < interval ''30 minutes'' THEN 0 ELSE 1 END AS starts FROM o WHERE k IS NOT NULL AND t IS NOT NULL) g) v GROUP BY k, visit) l');
 SELECT check_stages('SELECT place, count(*), sum(total) FROM (SELECT k, sum(n) AS total, rank() OVER (ORDER BY sum(n) DESC) AS place FROM o GROUP BY k) q WHERE place <= 10 GROUP BY place');
@@ -57,6 +61,8 @@ SELECT check_stages('SELECT max(x) FROM (SELECT k, 1 / (count(*) - 42) AS x FROM
 SELECT check_stages('SELECT max(t) FROM (SELECT lag(t) OVER (ORDER BY id) + v * interval ''10000 years'' AS t FROM o) q');
 SELECT check_stages('SELECT count(x) FROM (SELECT 1 / (row_number() OVER w - 2) AS x, row_number() OVER w AS r FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q WHERE r <= 1');
 SELECT check_stages('SELECT count(x) FROM (SELECT k - (row_number() OVER w) % 2 AS x, row_number() OVER w AS r FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q WHERE r <= 1');
+SELECT check_stages('SELECT count(x) FROM (SELECT 100 / (v - 7) AS x, row_number() OVER w AS r FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q WHERE r <= 1');
+SELECT check_stages('SELECT sum(x) FROM (SELECT 100 / (v * v + 1) AS x, row_number() OVER w AS r FROM o WINDOW w AS (PARTITION BY k ORDER BY id)) q WHERE r <= 1');
 
 -- parameters, cursors, executions one after the other
 SELECT check_prepared('device', 'SELECT m, count(*), sum(x) FROM (SELECT lag(v) OVER (PARTITION BY k ORDER BY id) AS x, row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o WHERE v > $1) q WHERE m <= $2 GROUP BY m', '(int, int)', '(0, 1)', '(10, 5)', '(30, 1)');

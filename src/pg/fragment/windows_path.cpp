@@ -268,14 +268,18 @@ static Node *with_unknown_results(Node *node, void *context) {
 }
 
 // PostgreSQL computes what it shows of a row before it asks whether the row passes a condition of a window (ExecWindowAgg), and for some of
-// those that do not. Who drops rows must not meet fewer errors.
-static bool may_drop_rows(const PlannerInfo *root, const List *results) {
+// those that do not. Who drops rows must not meet fewer errors: what a row shows of its own columns is evaluated for all rows, by the
+// device; what it makes of windows' results must raise none.
+static bool may_drop_rows(const PlannerInfo *root, const List *results, List **checks) {
     ListCell *cell;
     foreach (cell, results) {
         Node *result = static_cast<Node *>(lfirst(cell));
-        if (!IsA(result, Var) && !IsA(result, WindowFunc) &&
-            !is_error_free(root->parse, with_unknown_results(result, nullptr)))
+        if (IsA(result, Var) || IsA(result, WindowFunc) ||
+            is_error_free(root->parse, with_unknown_results(result, nullptr)))
+            continue;
+        if (contain_window_function(result) || contain_volatile_functions(result))
             return refuse("a condition of a window beside an expression that may raise an error");
+        *checks = list_append_unique(*checks, result);
     }
     return true;
 }
@@ -289,9 +293,12 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
     const List *windows = windows_of(&best->path);
     List *results = best->path.pathtarget->exprs, *children = NIL;
     List *tests = list_concat_copy(best->qual, run_condition_of(best));
-    if (tests != NIL && !may_drop_rows(root, results))
+    List *checks = NIL;
+    if (tests != NIL && !may_drop_rows(root, results, &checks))
         return false;
     FragmentSpec *spec = windows_spec(root, candidate, windows, results, tests, &children);
+    if (spec != nullptr)
+        spec->checks = checks;
     const Fragment *trial = spec != nullptr ? assemble(spec, false) : nullptr;
     TextWork texts, texts_in_order;
     if (trial == nullptr || (!text_work(root, trial, &texts) && guc_offload != OFFLOAD_FORCE))
@@ -299,7 +306,7 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
 
     fallback->path.pathtarget = create_empty_pathtarget();
     ListCell *cell;
-    for (const List *outputs : {spec->columns, spec->window_functions})
+    for (const List *outputs : {spec->columns, spec->window_functions, spec->checks})
         foreach (cell, outputs)
             add_column_to_pathtarget(fallback->path.pathtarget, static_cast<Expr *>(lfirst(cell)), 0);
     set_pathtarget_cost_width(root, fallback->path.pathtarget);
