@@ -41,15 +41,21 @@ ir::Index checked(Translation *t, ir::Index is_sound, ir::Index node) {
     return choose(t, is_sound, node, raise_node(t, t->exprs[static_cast<int>(node)].type));
 }
 
-// NULL where an argument is; elsewhere the node, which alone may raise an error.
+// NULL where an argument is; elsewhere the node, which alone may raise an error. Arguments are worked out before it, all of them: one may
+// raise an error where another is NULL.
 bool strict(Translation *t, const Arguments &args, SqlKind kind, ir::Index node, TypedExpr *out) {
     const Type type = t->exprs[static_cast<int>(node)].type;
     bool nullable = false;
-    for (int i = 0; i < args.count; ++i)
-        if (args.values[i].nullable) {
-            nullable = true;
-            node = choose(t, is_null(t, args.nodes[i]), null_of(t, type), node);
-        }
+    ir::Index nothing = null_of(t, type); // works out the arguments behind one that is NULL
+    for (int i = args.count; i-- > 0;) {
+        const ir::Index argument = args.nodes[i];
+        const bool raises = may_raise(t, argument);
+        nullable |= args.values[i].nullable;
+        if (args.values[i].nullable || (raises && nullable))
+            node = choose(t, is_null(t, argument), nothing, node);
+        if (raises)
+            nothing = choose(t, is_null(t, argument), nothing, nothing);
+    }
     node_value(out, kind, type, node, nullable);
     return true;
 }
