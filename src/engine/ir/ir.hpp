@@ -140,6 +140,24 @@ constexpr Op mirrored(Op op) {
     }
 }
 
+// Is a comparison of these numbers true?
+constexpr bool holds(Op op, int64_t a, int64_t b) {
+    switch (op) {
+    case Op::Eq:
+        return a == b;
+    case Op::Ne:
+        return a != b;
+    case Op::Lt:
+        return a < b;
+    case Op::Le:
+        return a <= b;
+    case Op::Gt:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+
 // Can a value of one type lie outside of what the other holds?
 constexpr bool cast_may_raise(Type from, Type to) {
     if (from == Type::Bool)

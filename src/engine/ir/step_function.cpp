@@ -52,23 +52,6 @@ StepNode connected(const Program &program, const Expr &e, const std::vector<Step
 
 int64_t truth(bool value) { return value ? step_is_true : step_is_false; }
 
-bool holds(Op op, int64_t a, int64_t b) {
-    switch (op) {
-    case Op::Eq:
-        return a == b;
-    case Op::Ne:
-        return a != b;
-    case Op::Lt:
-        return a < b;
-    case Op::Le:
-        return a <= b;
-    case Op::Gt:
-        return a > b;
-    default:
-        return a >= b;
-    }
-}
-
 } // namespace
 
 std::vector<StepNode> step_nodes(const Program &program, const std::vector<Index> &canonical,

@@ -97,19 +97,18 @@ void stop_if(const std::atomic<uint32_t> *cancel) {
         throw Cancelled();
 }
 
-RowOrder::RowOrder(std::vector<SortColumn> keys, std::vector<bool> nullable)
-    : keys_(std::move(keys)), nullable_(std::move(nullable)) {
-    for (const SortColumn &key : keys_)
-        ranges_.push_back(all_values(key.type));
-    count_bits();
+static std::vector<KeyRange> any_values(const std::vector<SortColumn> &keys) {
+    std::vector<KeyRange> ranges;
+    for (const SortColumn &key : keys)
+        ranges.push_back(all_values(key.type));
+    return ranges;
 }
+
+RowOrder::RowOrder(const std::vector<SortColumn> &keys, std::vector<bool> nullable)
+    : RowOrder(keys, std::move(nullable), any_values(keys)) {}
 
 RowOrder::RowOrder(std::vector<SortColumn> keys, std::vector<bool> nullable, std::vector<KeyRange> ranges)
     : keys_(std::move(keys)), nullable_(std::move(nullable)), ranges_(std::move(ranges)) {
-    count_bits();
-}
-
-void RowOrder::count_bits() {
     unsigned bits = 0;
     for (size_t k = 0; k < keys_.size(); ++k)
         bits += range_bits(ranges_[k]) + (nullable_[k] ? 1 : 0);

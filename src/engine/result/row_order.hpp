@@ -36,7 +36,7 @@ class RowOrder {
   public:
     RowOrder() = default;
     // nullable: per key, whether its columns may have NULLs. ranges: of each key's values; without them any value may come.
-    RowOrder(std::vector<SortColumn> keys, std::vector<bool> nullable);
+    RowOrder(const std::vector<SortColumn> &keys, std::vector<bool> nullable);
     RowOrder(std::vector<SortColumn> keys, std::vector<bool> nullable, std::vector<KeyRange> ranges);
 
     const std::vector<SortColumn> &keys() const { return keys_; }
@@ -48,8 +48,6 @@ class RowOrder {
     bool before(const RowBlock &x, size_t row_of_x, const RowBlock &y, size_t row_of_y) const;
 
   private:
-    void count_bits();
-
     std::vector<SortColumn> keys_;
     std::vector<bool> nullable_;
     std::vector<KeyRange> ranges_;

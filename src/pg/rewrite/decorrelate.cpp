@@ -109,6 +109,13 @@ bool is_grouping_equality(Oid opno, Oid collation, Node *key) {
     return false;
 }
 
+// A subquery's expression of the outer query's columns, as the outer query writes it.
+static Node *seen_from_outside(const Node *node) {
+    Node *outside = static_cast<Node *>(copyObject(const_cast<Node *>(node)));
+    IncrementVarSublevelsUp(outside, -1, 1);
+    return outside;
+}
+
 static bool read_correlation(const Level *level, const Query *sub, const OpExpr *clause, Correlation *pair) {
     if (!IsA(clause, OpExpr) || list_length(clause->args) != 2)
         return false;
@@ -118,8 +125,7 @@ static bool read_correlation(const Level *level, const Query *sub, const OpExpr 
     if (!pair->inside_first && (levels_of(right) != own_columns || levels_of(left) != outer_columns))
         return false;
     pair->inside = pair->inside_first ? left : right;
-    pair->outside = static_cast<Node *>(copyObject(pair->inside_first ? right : left));
-    IncrementVarSublevelsUp(pair->outside, -1, 1);
+    pair->outside = seen_from_outside(pair->inside_first ? right : left);
     return is_grouping_equality(clause->opno, clause->inputcollid, pair->inside) && is_error_free(sub, pair->inside) &&
            is_error_free(looked_at(level), pair->outside);
 }
@@ -620,9 +626,7 @@ static bool side_is_error_free(const Level *level, const Query *sub, Node *side)
         return is_error_free(sub, side);
     if (levels_of(side) != outer_columns)
         return false;
-    Node *outside = static_cast<Node *>(copyObject(side));
-    IncrementVarSublevelsUp(outside, -1, 1);
-    return is_error_free(looked_at(level), outside);
+    return is_error_free(looked_at(level), seen_from_outside(side));
 }
 
 // A conjunct of a subquery, which may compare what is its own with what is the outer query's.
