@@ -26,6 +26,15 @@ std::vector<Index> canonical_nodes(const Program &p) {
     return canonical;
 }
 
+std::unique_ptr<Membership> membership(const Program &p, const std::vector<Index> &canonical, const Expr &e) {
+    if (e.op != Op::Eq || p.exprs[e.a].type != Type::I64 || p.exprs[e.b].op != Op::Lookup)
+        return nullptr;
+    const Expr &found = p.exprs[e.b], &search = p.exprs[found.a];
+    if (search.op != Op::Search || search.b != found.b || canonical[search.a] != canonical[e.a])
+        return nullptr;
+    return std::make_unique<Membership>(e.a, found.b);
+}
+
 } // namespace
 
 Context::Context(const Program &of)
@@ -37,11 +46,13 @@ Context::Context(const Program &of)
     chains = step_nodes(program, canonical, raises);
     steps.resize(chains.size());
     searches.resize(chains.size());
+    memberships.resize(chains.size());
     for (Index i = 0; i < chains.size(); ++i) {
         if (StepTable::is_worth(chains[i]))
             steps[i] = std::make_unique<StepTable>(i);
         if (of.exprs[i].op == Op::Search)
             searches[i] = std::make_unique<MadeWhenWorth<StepNumbers>>();
+        memberships[i] = membership(program, canonical, of.exprs[i]);
     }
 }
 

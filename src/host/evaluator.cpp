@@ -174,11 +174,33 @@ bool Evaluator::inherit(Index expr, const Batch &batch, Slot &to) {
     return true;
 }
 
+// Ascending, each once.
+static const LookupTable &search_table(const Context &context, Index table) {
+    if (!context.lookups[table])
+        throw DeviceError("lookup table not set");
+    return *context.lookups[table];
+}
+
+static std::vector<int64_t> numbers_of(const LookupTable &table) {
+    const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data());
+    return {entries, entries + table.entries};
+}
+
+// nullptr: the comparison has to do for these rows, too.
+static const NumberSet *number_set(const Context &context, Membership &membership, uint32_t n) {
+    const LookupTable &table = search_table(context, membership.table);
+    return membership.set.for_rows(n, NumberSet::cost(table.entries),
+                                   [&] { return std::make_unique<const NumberSet>(numbers_of(table)); });
+}
+
 Vec Evaluator::compute(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
     if (context_.steps[expr])
         if (const StepChoices *choices = context_.steps[expr]->for_rows(batch.n, context_))
             return step(expr, *choices, batch);
+    if (context_.memberships[expr])
+        if (const NumberSet *set = number_set(context_, *context_.memberships[expr], batch.n))
+            return member(expr, *set, batch);
     switch (e.op) {
     case Op::Column:
         return column(e, slot(expr, batch), batch);
@@ -446,15 +468,13 @@ Vec Evaluator::lookup(Index expr, const Batch &batch) {
 
 Vec Evaluator::search(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
-    if (!context_.lookups[e.b])
-        throw DeviceError("lookup table not set");
-    const LookupTable &table = *context_.lookups[e.b];
+    const LookupTable &table = search_table(context_, e.b);
     Vec a = full(e.a, evaluate(e.a, batch), batch);
     uint32_t *codes = static_cast<uint32_t *>(buffer(slot(expr, batch).values, sizeof(uint32_t)));
     const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data()), *const v = a.as<int64_t>();
-    const StepNumbers *numbers = context_.searches[expr]->for_rows(batch.n, StepNumbers::cost(table.entries), [&] {
-        return std::make_unique<const StepNumbers>(std::vector<int64_t>(entries, entries + table.entries));
-    });
+    const StepNumbers *numbers =
+        context_.searches[expr]->for_rows(batch.n, StepNumbers::cost(table.entries),
+                                          [&] { return std::make_unique<const StepNumbers>(numbers_of(table)); });
     if (numbers != nullptr) {
         numbers->find(Type::I64, v, batch.n, codes);
         for (uint32_t i = 0; i < batch.n; ++i)
@@ -464,6 +484,14 @@ Vec Evaluator::search(Index expr, const Batch &batch) {
     for (uint32_t i = 0; i < batch.n; ++i)
         codes[i] = static_cast<uint32_t>(std::upper_bound(entries + 1, entries + table.entries, v[i]) - entries - 1);
     return {codes, a.nulls, false};
+}
+
+Vec Evaluator::member(Index expr, const NumberSet &set, const Batch &batch) {
+    const Index argument = context_.memberships[expr]->argument;
+    const Vec a = full(argument, evaluate(argument, batch), batch);
+    uint8_t *out = static_cast<uint8_t *>(buffer(slot(expr, batch).values, 1));
+    set.find(a.as<int64_t>(), batch.n, out);
+    return {out, a.nulls, false};
 }
 
 // Constants are gathered for all rows, then the rows of each arm get theirs.

@@ -15,10 +15,19 @@
 #include "engine/ir/program.hpp"
 #include "host/batch.hpp"
 #include "host/join_table.hpp"
-#include "host/kernels.hpp"
+#include "host/kernels/kernels.hpp"
+#include "host/number_set.hpp"
 #include "host/step_table.hpp"
 
 namespace gpuscan::host {
+
+// A comparison that says whether a number is one of a table's: x = Lookup(Search(x, table), table).
+struct Membership {
+    ir::Index argument, table;
+    MadeWhenWorth<NumberSet> set;
+
+    Membership(ir::Index of, ir::Index in) : argument(of), table(in) {}
+};
 
 // What every thread of an execution reads.
 struct Context {
@@ -31,6 +40,7 @@ struct Context {
     std::vector<StepNode> chains;
     std::vector<std::unique_ptr<StepTable>> steps; // of each node; nullptr: it is no chain that is worth a table
     std::vector<std::unique_ptr<MadeWhenWorth<StepNumbers>>> searches; // of each node; nullptr: it is no Search
+    std::vector<std::unique_ptr<Membership>> memberships;              // of each node; nullptr: it asks for none
     std::vector<int128> constants;                                     // their bits, aligned for vector loads
     std::vector<LookupRef> lookups;                                    // nullptr: not set
     std::vector<std::shared_ptr<JoinTable>> tables;                    // by pipeline; nullptr: not finished
@@ -90,6 +100,7 @@ class Evaluator {
     Vec truth(ir::Index expr, const Batch &batch);
     Vec lookup(ir::Index expr, const Batch &batch);
     Vec search(ir::Index expr, const Batch &batch);
+    Vec member(ir::Index expr, const NumberSet &set, const Batch &batch);
     Vec step(ir::Index expr, const StepChoices &choices, const Batch &batch);
     Vec conditional(ir::Index expr, const Batch &batch);
     Vec coalesce(ir::Index expr, const Batch &batch);

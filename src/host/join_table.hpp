@@ -24,7 +24,7 @@
 
 #include "engine/device.hpp"
 #include "host/batch.hpp"
-#include "host/kernels.hpp"
+#include "host/kernels/kernels.hpp"
 #include "host/work.hpp"
 
 namespace gpuscan::host {

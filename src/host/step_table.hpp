@@ -51,6 +51,8 @@ class StepNumbers {
 
     // Of values of I16, I32 or I64.
     void find(Type type, const void *values, uint32_t n, uint32_t *out) const;
+    // The last number that is not above a value, of which find() has said at least 1.
+    int64_t begin_of(uint32_t step) const { return begins_[step - 1]; }
     // How many entries are filled before the first value is looked up, where there are so many numbers.
     static size_t cost(size_t begins);
 

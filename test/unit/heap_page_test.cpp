@@ -8,7 +8,7 @@
 #include "engine/device.hpp"
 #include "engine/store/dictionary.hpp"
 #include "host/host_device.hpp"
-#include "host/small_numeric.hpp"
+#include "host/kernels/small_numeric.hpp"
 #include "page_builder.hpp"
 
 namespace gpuscan {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/batch.hpp"
-#include "host/kernel_tables.hpp"
+#include "host/kernels/kernel_tables.hpp"
 
 namespace gpuscan::host {
 

@@ -26,8 +26,8 @@
 #include <cstring>
 #include <limits>
 
-#include "host/kernels.hpp"
-#include "host/small_numeric.hpp"
+#include "host/kernels/kernels.hpp"
+#include "host/kernels/small_numeric.hpp"
 
 namespace gpuscan {
 namespace {

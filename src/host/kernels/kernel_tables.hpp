@@ -2,7 +2,7 @@
 // machine can run; for whoever chooses among them, and for the test that compares them.
 #pragma once
 
-#include "host/kernels.hpp"
+#include "host/kernels/kernels.hpp"
 
 namespace gpuscan::host {
 

@@ -1,7 +1,7 @@
 // The inner loops for any machine.
 #include "device/semantics.cuh"
-#include "host/kernels.hpp"
+#include "host/kernels/kernels.hpp"
 
 #define GPUSCAN_KERNELS base
 #define GPUSCAN_KERNELS_NAME "base"
-#include "host/kernels_body.hpp"
+#include "host/kernels/kernels_body.hpp"

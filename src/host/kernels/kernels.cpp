@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "host/kernel_tables.hpp"
+#include "host/kernels/kernel_tables.hpp"
 
 namespace gpuscan::host {
 

@@ -3,7 +3,7 @@
 #include <immintrin.h>
 
 #include "device/semantics.cuh"
-#include "host/kernels.hpp"
+#include "host/kernels/kernels.hpp"
 
 #ifdef __clang__ // (which fuzzes, and does not know the other pragma)
 #pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2,popcnt"))), apply_to = function)
@@ -14,7 +14,7 @@
 #define GPUSCAN_KERNELS avx2
 #define GPUSCAN_AVX2 // (see kernels_avx512.cpp)
 #define GPUSCAN_KERNELS_NAME "avx2"
-#include "host/kernels_body.hpp"
+#include "host/kernels/kernels_body.hpp"
 #ifdef __clang__
 #pragma clang attribute pop
 #else

@@ -8,7 +8,7 @@
 
 #include "engine/ir/ir.hpp"
 #include "host/batch.hpp"
-#include "host/small_numeric.hpp"
+#include "host/kernels/small_numeric.hpp"
 
 namespace gpuscan::host {
 
