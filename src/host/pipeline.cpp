@@ -220,14 +220,18 @@ void PipelineRunner::probe(size_t at) {
         hand_on_chosen(at, join.kind == JoinKind::Semi);
 }
 
-// Of the matches, keeps the entries whose intervals can hold the rows' values.
+// Of the matches, keeps the entries whose intervals can hold the rows' values; all of them, where a value is an error.
 uint32_t PipelineRunner::narrow(const Step &step, const JoinTable &table, uint32_t matched) {
     IntervalProbe probes[2];
     const IntervalBound *const bounds[2] = {&step.interval.low, &step.interval.high};
-    for (size_t i = 0; i < 2; ++i)
-        if (bounds[i]->bound != none)
-            probes[i] = {evaluator_.evaluate_full(bounds[i]->value, step.batch),
-                         context_.program.exprs[bounds[i]->value].type, bounds[i]->strict};
+    try {
+        for (size_t i = 0; i < 2; ++i)
+            if (bounds[i]->bound != none)
+                probes[i] = {evaluator_.evaluate_full(bounds[i]->value, step.batch),
+                             context_.program.exprs[bounds[i]->value].type, bounds[i]->strict};
+    } catch (const RowError &) {
+        return matched;
+    }
     return table.narrow(probes[0], probes[1], matched, step.positions.get(), step.entries.get(), step.counts.get());
 }
 

@@ -190,6 +190,18 @@ FETCH 1 FROM e;
 DELETE FROM t WHERE CURRENT OF e;
 SELECT id, s FROM t WHERE id BETWEEN 40 AND 41 AND s IS NOT NULL;
 ROLLBACK;
+-- ... also in the order of an index, which PostgreSQL needs no sort for
+BEGIN;
+CREATE TABLE numbered (id int PRIMARY KEY, v int);
+INSERT INTO numbered SELECT i, i % 10 FROM generate_series(1, 3000) i;
+ANALYZE numbered;
+SET LOCAL enable_seqscan = off; -- else it may sort
+DECLARE c CURSOR FOR SELECT id FROM numbered WHERE v < 5 ORDER BY id;
+FETCH 2 FROM c;
+UPDATE numbered SET v = -1 WHERE CURRENT OF c;
+SELECT id FROM numbered WHERE v = -1;
+EXPLAIN (COSTS OFF) DECLARE d CURSOR FOR SELECT id FROM numbered WHERE v < 5 ORDER BY v;
+ROLLBACK;
 -- unless the transaction writes nothing; then it goes back like PostgreSQL's scan
 BEGIN READ ONLY;
 EXPLAIN (COSTS OFF) DECLARE c CURSOR FOR SELECT id, s FROM t WHERE id BETWEEN 40 AND 44 AND s IS NOT NULL;

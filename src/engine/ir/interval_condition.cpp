@@ -33,10 +33,9 @@ class Finder {
 
   private:
     bool take(Index bound, Index value, bool strict, IntervalBound &to) const {
-        if (reads(bound) != of_partner || (reads(value) & (of_partner | of_lookups)) != 0 || may_raise(value))
+        if (to.bound != none || reads(bound) != of_partner || (reads(value) & (of_partner | of_lookups)) != 0)
             return false;
-        if (to.bound == none)
-            to = {bound, value, strict};
+        to = {bound, value, strict, may_raise(value)};
         return true;
     }
 

@@ -14,17 +14,20 @@ namespace gpuscan {
 // bound <= value, or value <= bound from above.
 struct IntervalBound {
     ir::Index bound = ir::none; // over the partner's columns alone; none: there is no such condition
-    ir::Index value = ir::none; // over the row's, and cannot raise an error
+    ir::Index value = ir::none; // over the row's
     bool strict = false;        // < instead of <=
+    bool value_raises = false;  // it can raise an error
 };
 
 struct IntervalCondition {
     IntervalBound low, high;
     bool any() const { return low.bound != ir::none || high.bound != ir::none; }
+    bool values_raise() const { return low.value_raises || high.value_raises; }
 };
 
-// The first conditions of their kind, over integers, of the join with this number in the pipeline. None of the conditions before them
-// can raise an error but in a bound: who has worked out the bounds of all entries without one may leave out pairs that do not pass.
+// The first conditions of their kind, over integers, of the join with this number in the pipeline. Neither they nor the conditions before
+// them can raise an error but in a bound or a value: who has worked out these without one, the bounds of all entries and the values of the
+// rows at hand, may leave out pairs that do not pass. After an error all pairs are to be looked at, since none of them may meet it.
 IntervalCondition interval_condition(const Program &program, const ir::Pipeline &pipeline, ir::Index join);
 
 // That of the one join that asks the table of this build pipeline; none where several do. *by becomes its pipeline, *at its number there.

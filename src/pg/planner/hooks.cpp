@@ -322,14 +322,24 @@ static void show_partitions(const PlannerInfo *root) {
     level->disguised = nullptr;
 }
 
-// Is it what the SQL standard calls simply updatable? PostgreSQL looks for a scan of the table at the top of the plan then,
-// and of a cursor's rows nobody says beforehand whether they will be updated.
-static bool is_updatable(const PlannerInfo *root) {
-    for (; root != nullptr; root = root->parent_root) {
-        const Query *query = root->parse;
-        if (bms_membership(root->all_baserels) != BMS_SINGLETON || query->hasAggs || query->hasWindowFuncs ||
+// Does an index give the rows of the table in the order of ORDER BY?
+static bool may_need_no_sort(const PlannerInfo *root, const RelOptInfo *rel) {
+    ListCell *cell;
+    foreach (cell, rel->pathlist)
+        if (pathkeys_contained_in(root->query_pathkeys, static_cast<const Path *>(lfirst(cell))->pathkeys))
+            return true;
+    return false;
+}
+
+// Is it what the SQL standard calls simply updatable, or the same in an index's order? PostgreSQL looks for a scan of the table at the top
+// of the plan then, and of a cursor's rows nobody says beforehand whether they will be updated.
+static bool is_updatable(const PlannerInfo *root, const RelOptInfo *rel) {
+    for (const PlannerInfo *level = root; level != nullptr; level = level->parent_root) {
+        const Query *query = level->parse;
+        if (bms_membership(level->all_baserels) != BMS_SINGLETON || query->hasAggs || query->hasWindowFuncs ||
             query->groupClause != NIL || query->groupingSets != NIL || query->havingQual != nullptr ||
-            query->distinctClause != NIL || query->sortClause != NIL)
+            query->distinctClause != NIL ||
+            (query->sortClause != NIL && (level != root || !may_need_no_sort(root, rel))))
             return false;
     }
     return true;
@@ -357,7 +367,7 @@ static void consider_rows(PlannerInfo *root, RelOptInfo *rel) {
             level_of(root)->windowed = true;
             return;
         }
-        const bool is_scan = planning->cursor && is_updatable(root);
+        const bool is_scan = planning->cursor && is_updatable(root, rel);
         if (is_scan && planning->updatable) {
             refuse("rows of a cursor that may be updated (WHERE CURRENT OF)");
         } else if (add_rows_path(root, candidate, rel, may_force && guc_offload == OFFLOAD_FORCE, !planning->cursor)) {
