@@ -1042,6 +1042,19 @@ TEST_F(CacheTest, ColumnsAreComparedInFullAndRefusalsEndWithThem) {
     EXPECT_EQ(cache.refusal(relation, *column(3)), "");
 }
 
+TEST_F(CacheTest, ColumnsThatDidNotFitAreTriedAgainUnderAHigherLimit) {
+    const ColumnRef t = column(3);
+    cache.set_dictionaries(3 + Dictionary::entry_bytes, true);
+    EXPECT_EQ(t->dictionary->intern("abc"), 0u);
+    EXPECT_EQ(t->dictionary->intern("def"), Dictionary::full);
+    cache.refuse(relation, *t, "too many distinct values in column 3", true);
+    cache.set_dictionaries(3 + Dictionary::entry_bytes, true); // any other setting has changed
+    EXPECT_NE(cache.refusal(relation, *t), "");
+    cache.set_dictionaries(1000, true);
+    EXPECT_EQ(cache.refusal(relation, *t), "");
+    EXPECT_EQ(t->dictionary->intern("def"), 1u);
+}
+
 TEST_F(CacheTest, VersionsShareTheColumnsThatDidNotChange) {
     Table table(10);
     const ColumnRef a = column(1), b = column(2);

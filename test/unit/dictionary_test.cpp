@@ -69,6 +69,20 @@ TEST(Dictionary, Limits) {
     EXPECT_EQ(1u, bytes.intern("de"));
 }
 
+TEST(Dictionary, TakesMoreUnderAHigherLimit) {
+    Dictionary d(100, 3 + Dictionary::entry_bytes);
+    EXPECT_EQ(0u, d.intern("abc"));
+    EXPECT_EQ(Dictionary::full, d.intern("def"));
+    d.set_limit(9 + 3 * Dictionary::entry_bytes);
+    EXPECT_FALSE(d.is_full());
+    EXPECT_EQ(1u, d.intern("def"));
+    d.set_limit(1); // what is there stays
+    EXPECT_EQ(Dictionary::full, d.intern("ghi"));
+    EXPECT_TRUE(d.is_full());
+    EXPECT_EQ(1u, d.intern("def"));
+    EXPECT_EQ("def", d.entry(1));
+}
+
 TEST(Dictionary, IdsDiffer) {
     Dictionary a(1, 1), b(1, 1);
     EXPECT_NE(a.id(), b.id());

@@ -508,8 +508,16 @@ void Cache::set_budget(size_t bytes) {
 }
 
 void Cache::set_dictionaries(size_t max_bytes, bool counted) {
-    dictionary_bytes_.store(max_bytes, std::memory_order_relaxed);
+    const std::lock_guard<std::mutex> guard(lock_);
+    const bool raised = max_bytes > dictionary_bytes_.exchange(max_bytes, std::memory_order_relaxed);
     dictionaries_counted_.store(counted, std::memory_order_relaxed);
+    for (const auto &[file, relation] : relations_) {
+        if (raised)
+            relation->refusals.clear();
+        for (const auto &[id, column] : relation->columns)
+            if (column->dictionary)
+                column->dictionary->set_limit(max_bytes);
+    }
 }
 
 // Takes the relation out of the cache; its memory goes with its last user, at the earliest with the caller's reference.

@@ -144,7 +144,8 @@ class Cache {
     // Evicts until the device itself can give `bytes` (hash tables, results); as far as possible.
     void make_room(size_t bytes);
     void set_budget(size_t bytes);
-    // What a dictionary made from now on may hold, and whether it counts against the budget (where that is of host memory).
+    // What a dictionary may hold from now on; columns that did not fit are tried again when that is more. And whether a dictionary made
+    // from now on counts against the budget (where that is of host memory).
     void set_dictionaries(size_t max_bytes, bool counted);
     // Gives device memory back that is worth less than cached columns; false: there is none. Set before the first query.
     void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }

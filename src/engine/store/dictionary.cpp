@@ -102,8 +102,8 @@ std::atomic<uint64_t> next_id{1};
 
 struct Dictionary::Impl {
     Impl(uint32_t entries, size_t bytes, Account counted)
-        : max_entries(std::min(entries, max_entry_count)), max_bytes(bytes),
-          id(next_id.fetch_add(1, std::memory_order_relaxed)), account(std::move(counted)) {
+        : max_entries(std::min(entries, max_entry_count)), id(next_id.fetch_add(1, std::memory_order_relaxed)),
+          account(std::move(counted)), max_bytes(bytes) {
         hold(sizeof(*this));
     }
 
@@ -312,7 +312,7 @@ struct Dictionary::Impl {
         size_t granted = 0;
         while (granted < g.nfresh && begin + granted < max_entries) {
             const size_t bytes = g.texts[g.fresh[granted]]->length + entry_bytes;
-            if (bytes > max_bytes - counted)
+            if (counted + bytes > max_bytes)
                 break;
             counted += bytes;
             ++granted;
@@ -387,7 +387,6 @@ struct Dictionary::Impl {
     }
 
     const uint32_t max_entries;
-    const size_t max_bytes;
     const uint64_t id;
     const Account account;
     std::atomic<size_t> held{0};
@@ -403,7 +402,8 @@ struct Dictionary::Impl {
     size_t slab_left = 0; // bytes of the last one
 
     std::mutex codes_lock; // taken after a shard's: `size` and what follows
-    size_t counted = 0;    // of max_bytes
+    size_t max_bytes;
+    size_t counted = 0; // of these
 
     mutable std::mutex mirror_lock;
     std::shared_ptr<DeviceMirror> mirror;
@@ -458,6 +458,13 @@ uint32_t Dictionary::size() const { return impl_->size.load(std::memory_order_ac
 size_t Dictionary::bytes_of_all() { return all_held.load(std::memory_order_relaxed); }
 
 size_t Dictionary::bytes() const { return impl_->held.load(std::memory_order_relaxed); }
+
+void Dictionary::set_limit(size_t max_bytes) {
+    const std::lock_guard<std::mutex> guard(impl_->codes_lock);
+    if (max_bytes > impl_->max_bytes)
+        impl_->refused.store(false, std::memory_order_relaxed);
+    impl_->max_bytes = max_bytes;
+}
 
 bool Dictionary::is_full() const { return impl_->refused.load(std::memory_order_relaxed); }
 

@@ -47,6 +47,8 @@ class Dictionary : public std::enable_shared_from_this<Dictionary> {
     // The code of `text`, or Dictionary::full when it is not there.
     uint32_t find(std::string_view text) const;
     uint32_t size() const;
+    // Another max_bytes from now on. What is there stays, even if it is more.
+    void set_limit(size_t max_bytes);
     bool is_full() const; // a text was refused; it may still take shorter ones
     size_t bytes() const; // memory held
     static size_t bytes_of_all();

@@ -46,6 +46,23 @@ bool are_error_free(const Query *query, const List *expressions);
 // Is the operator an equality of the family by which values of this type are grouped?
 bool is_grouping_equality(Oid opno, Oid collation, Node *key);
 
+// A subquery's expression of the outer query's columns, as the outer query writes it.
+Node *seen_from_outside(const Node *node);
+
+// Is it a column of a relation that no outer join can make NULL?
+bool is_inner(const Query *query, const Var *column);
+
+// Adds to the subquery what the outer query asks of the columns that it is correlated by.
+void leave_out_groups(const Level *level, const Correlations *all, Query *grouped);
+
+// x IN (...), x <> ALL (...) and the like
+bool is_quantified(const SubLink *link);
+
+// Nothing in the expression can raise an error, subqueries included; likewise the conditions of joins, those of subqueries in FROM.
+bool is_error_free_with_links(const Level *level, Node *node);
+bool joins_are_error_free_with_links(const Level *level, Node *from);
+bool subqueries_are_error_free(const Query *query);
+
 // The equalities of (x, ...) IN (SELECT y, ...), or of what says the contrary of it; `all->kept` is left alone.
 bool read_members(const Level *level, const SubLink *link, Correlations *all);
 
