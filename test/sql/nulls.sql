@@ -24,3 +24,9 @@ SELECT check_matrix('SELECT count(*), sum(p.id), sum(q.id) FROM %s', ARRAY(
 SELECT check_matrix('SELECT p.a, q.x, count(*), sum(q.n) FROM %s GROUP BY p.a, q.x', ARRAY['t p JOIN t q ON p.id = q.id', 't p JOIN nothing q ON p.id = q.id', 'nothing p JOIN t q ON p.id = q.id', 'hollow p JOIN t q ON p.id = q.id', 't p JOIN hollow q ON p.id = q.id']);
 -- constants and parameters that are NULL
 SELECT check_matrix('SELECT count(*), sum(a + NULL), min(coalesce(a, b)), sum(CASE WHEN a > 2 THEN b END) FROM %s', '{t,nothing,hollow}', expect => 'any');
+-- an empty list says the same of NULL as of anything else
+SELECT check_matrix('SELECT count(*), sum(id), count(%1$s), sum((%1$s)::int) FROM %2$s', ARRAY(
+    SELECT replace(condition, '{}', format('''{}''::%s[]', type)) FROM (VALUES ('a', 'int'), ('b + 1', 'int'), ('n', 'numeric'), ('x', 'text'), ('upper(x)', 'text'), ('x || ''!''', 'text'), ('x::varchar', 'varchar'), ('x::bpchar', 'bpchar'), ('d', 'date'), ('f', 'float8'), ('l', 'bool')) v(value, type),
+        LATERAL (VALUES (value || ' = ANY ({})'), (value || ' <> ALL ({})'), ('NOT ' || value || ' = ANY ({})'), (value || ' < ALL ({})'), (value || ' >= ANY ({})')) c(condition)), '{t,nothing,"t p LEFT JOIN hollow q USING (id, a, b, n, x, d, f, l)"}', expect => 'any');
+SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', '{x LIKE ALL ($$\{\}$$),x NOT LIKE ANY ($$\{\}$$),NOT x ~ ANY ($$\{\}$$),x ILIKE ALL ($$\{\}$$) AND a > 2,x <> ALL ($$\{\}$$) OR a > 2}', expect => 'any');
+SELECT check_prepared('device', 'SELECT count(*), sum(id) FROM t WHERE x <> ALL ($1) AND NOT a = ANY ($2)', '(text[], int[])', '(''{}'', ''{}'')', '(''{x1}'', ''{2}'')', '(''{NULL}'', ''{}'')');

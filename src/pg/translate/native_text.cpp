@@ -236,7 +236,7 @@ bool build_call(Builder *b, const Call *call) {
     }
 }
 
-// IN and NOT IN with constants, none of them NULL.
+// IN and NOT IN with constants, at least one and none of them NULL. (Of an empty list even NULL says what it says.)
 bool build_list(Builder *b, const ScalarArrayOpExpr *expr) {
     const Oid funcid = OidIsValid(expr->opfuncid) ? expr->opfuncid : get_opcode(expr->opno);
     const bool is_bpchar = funcid == F_BPCHAREQ || funcid == F_BPCHARNE;
@@ -256,6 +256,8 @@ bool build_list(Builder *b, const ScalarArrayOpExpr *expr) {
     bool *nulls;
     int count;
     deconstruct_array(values, ARR_ELEMTYPE(values), length, by_value, align, &texts, &nulls, &count);
+    if (count == 0)
+        return false;
     StringInfoData list;
     initStringInfo(&list);
     for (int i = 0; i < count; ++i) {
