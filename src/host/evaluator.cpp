@@ -472,9 +472,9 @@ Vec Evaluator::search(Index expr, const Batch &batch) {
     Vec a = full(e.a, evaluate(e.a, batch), batch);
     uint32_t *codes = static_cast<uint32_t *>(buffer(slot(expr, batch).values, sizeof(uint32_t)));
     const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data()), *const v = a.as<int64_t>();
-    const StepNumbers *numbers =
-        context_.searches[expr]->for_rows(batch.n, StepNumbers::cost(table.entries),
-                                          [&] { return std::make_unique<const StepNumbers>(numbers_of(table)); });
+    const StepNumbers *numbers = context_.searches[expr]->for_rows(batch.n, StepNumbers::cost(table.entries), [&] {
+        return std::make_unique<const StepNumbers>(numbers_of(table));
+    });
     if (numbers != nullptr) {
         numbers->find(Type::I64, v, batch.n, codes);
         for (uint32_t i = 0; i < batch.n; ++i)

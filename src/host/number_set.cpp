@@ -7,11 +7,11 @@ namespace gpuscan::host {
 
 namespace {
 
-constexpr size_t fewest_parts = 1 << 15, largest_parts = 1 << 22, parts_per_number = 32;
+constexpr size_t min_parts = 1 << 15, max_parts = 1 << 22, parts_per_number = 32;
 
 size_t parts_of(size_t numbers) {
-    size_t parts = fewest_parts;
-    while (parts < numbers * parts_per_number && parts < largest_parts)
+    size_t parts = min_parts;
+    while (parts < numbers * parts_per_number && parts < max_parts)
         parts *= 2;
     return parts;
 }

@@ -40,7 +40,8 @@ static uint64 fingerprint_of(const PlannedStmt *plan) {
     struct {
         uint64 query;
         double startup, total, rows;
-    } costs = {static_cast<uint64>(plan->queryId), plan->planTree->startup_cost, plan->planTree->total_cost, plan->planTree->plan_rows};
+    } costs = {static_cast<uint64>(plan->queryId), plan->planTree->startup_cost, plan->planTree->total_cost,
+               plan->planTree->plan_rows};
     uint64 fingerprint = hash_bytes_extended(reinterpret_cast<const unsigned char *>(&costs), sizeof costs, 0);
     ListCell *cell;
     foreach (cell, plan->relationOids)

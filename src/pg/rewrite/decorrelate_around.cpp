@@ -33,9 +33,7 @@ static bool inner_conjunct_is_error_free(const Level *level, const Query *sub, N
            side_is_error_free(level, sub, static_cast<Node *>(lsecond(expr->args)));
 }
 
-bool is_quantified(const SubLink *link) {
-    return link->subLinkType == ANY_SUBLINK || link->subLinkType == ALL_SUBLINK;
-}
+bool is_quantified(const SubLink *link) { return link->subLinkType == ANY_SUBLINK || link->subLinkType == ALL_SUBLINK; }
 
 static bool link_is_error_free(const Level *level, const SubLink *link) {
     const Query *sub = with_ctes_in_place(reinterpret_cast<const Query *>(link->subselect), level->query, 1);
