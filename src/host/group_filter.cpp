@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 
 #include "device/semantics.cuh"
@@ -65,11 +66,54 @@ GroupFilter::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
         order.push_back(program.orders[main.order.first + o]);
 }
 
+// Of one key of one candidate; smaller is better.
+struct GroupFilter::Rank {
+    uint64_t null; // before what has the other number
+    uint64_t high, low;
+    bool operator<(const Rank &o) const {
+        return null != o.null ? null < o.null : high != o.high ? high < o.high : low < o.low;
+    }
+    bool operator==(const Rank &o) const { return null == o.null && high == o.high && low == o.low; }
+};
+
+static int compare(const GroupFilter::Rank *a, const GroupFilter::Rank *b, size_t keys) {
+    for (size_t k = 0; k < keys; ++k)
+        if (!(a[k] == b[k]))
+            return a[k] < b[k] ? -1 : 1;
+    return 0;
+}
+
+// The best that a thread knows of what must be kept, for all: a slice of none but worse groups keeps none of them.
+class GroupFilter::Worst {
+  public:
+    // `worst`: so many groups as are wanted are not worse. Empty: not known.
+    void tell(const std::vector<Rank> &worst) {
+        const std::lock_guard<std::mutex> guard(lock_);
+        if (!worst_.empty() && compare(worst.data(), worst_.data(), worst.size()) >= 0)
+            return;
+        worst_ = worst;
+        version_.fetch_add(1, std::memory_order_release);
+    }
+    void ask(std::vector<Rank> &worst, uint64_t &seen) {
+        if (version_.load(std::memory_order_acquire) == seen)
+            return;
+        const std::lock_guard<std::mutex> guard(lock_);
+        seen = version_.load(std::memory_order_relaxed);
+        if (worst.empty() || compare(worst_.data(), worst.data(), worst.size()) < 0)
+            worst = worst_;
+    }
+
+  private:
+    std::mutex lock_;
+    std::atomic<uint64_t> version_{0};
+    std::vector<Rank> worst_;
+};
+
 // What one thread does with its slice.
 class GroupFilter::SliceFilter {
   public:
-    SliceFilter(const Plan &plan, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
-        : plan_(plan), kept_(memory),
+    SliceFilter(const Plan &plan, Worst &shared, const WorkMemoryRef &memory, const std::atomic<uint32_t> *cancel)
+        : plan_(plan), shared_(shared), kept_(memory),
           batches_(plan, cancel, [this](const Batch &batch, Evaluator &e) { take(batch, e); }) {}
 
     // Groups [first, last) of a table.
@@ -77,6 +121,7 @@ class GroupFilter::SliceFilter {
         for (size_t at = first; at < last; at += batch_rows) {
             const size_t n = std::min<size_t>(batch_rows, last - at);
             check(groups, at, n);
+            shared_.ask(worst_, worst_seen_);
             base_ = at;
             batches_.run(groups, at, n);
         }
@@ -96,31 +141,18 @@ class GroupFilter::SliceFilter {
     WorkArray<uint32_t> &kept() { return kept_; }
 
   private:
-    // Of one key of one candidate; smaller is better.
-    struct Rank {
-        uint64_t null; // before what has the other number
-        uint64_t high, low;
-        bool operator<(const Rank &o) const {
-            return null != o.null ? null < o.null : high != o.high ? high < o.high : low < o.low;
-        }
-        bool operator==(const Rank &o) const { return null == o.null && high == o.high && low == o.low; }
-    };
-
     void check(const GroupTable &groups, size_t at, size_t n) const;
     void take(const Batch &batch, Evaluator &evaluator);
     void rank(const OrderKey &key, Type type, const Vec &vec, size_t n, Rank *to) const;
-    int compare(const Rank *a, const Rank *b) const {
-        for (size_t k = 0; k < plan_.order.size(); ++k)
-            if (!(a[k] == b[k]))
-                return a[k] < b[k] ? -1 : 1;
-        return 0;
-    }
+    int compare(const Rank *a, const Rank *b) const { return host::compare(a, b, plan_.order.size()); }
 
     const Plan &plan_;
+    Worst &shared_;
     WorkArray<uint32_t> kept_;
     std::vector<Rank> ranks_; // of kept_, as many as there are keys; none where all groups that pass are wanted
     std::vector<Rank> worst_; // of what must be kept: what is worse need not be looked at; empty: not known
     std::vector<Rank> scratch_;
+    uint64_t worst_seen_ = 0;
     size_t prune_at_ = 0;
     GroupBatches batches_;
     size_t base_ = 0;
@@ -247,12 +279,15 @@ void GroupFilter::SliceFilter::prune() {
     std::nth_element(order.begin(), order.begin() + static_cast<ptrdiff_t>(top - 1), order.end(),
                      [&](uint32_t a, uint32_t b) { return compare(&ranks_[a * keys], &ranks_[b * keys]) < 0; });
     const Rank *const last = &ranks_[order[top - 1] * keys];
-    worst_.assign(last, last + keys);
+    if (worst_.empty() || compare(last, worst_.data()) < 0) { // (another thread may know better ones)
+        worst_.assign(last, last + keys);
+        shared_.tell(worst_);
+    }
     size_t left = top;
     if (plan_.ties)
         left = static_cast<size_t>(
-            std::partition(order.begin() + static_cast<ptrdiff_t>(top), order.end(),
-                           [&](uint32_t i) { return compare(&ranks_[i * keys], worst_.data()) == 0; }) -
+            std::partition(order.begin(), order.end(),
+                           [&](uint32_t i) { return compare(&ranks_[i * keys], worst_.data()) <= 0; }) -
             order.begin());
     order.resize(left);
     std::sort(order.begin(), order.end()); // as they stood, so that they can be moved down
@@ -272,9 +307,10 @@ GroupFilter::~GroupFilter() = default;
 
 GroupTable GroupFilter::filter(GroupTable &&groups) const {
     const size_t n = groups.ngroups, nkeys = plan_->nkeys, naggregates = plan_->naggregates;
+    Worst shared;
     std::vector<std::unique_ptr<SliceFilter>> slice_filters(threads_worth(n));
     in_slices(static_cast<unsigned>(slice_filters.size()), n, [&](unsigned thread, uint64_t first, uint64_t last) {
-        slice_filters[thread] = std::make_unique<SliceFilter>(*plan_, memory_, cancel_);
+        slice_filters[thread] = std::make_unique<SliceFilter>(*plan_, shared, memory_, cancel_);
         slice_filters[thread]->run(groups, first, last);
     });
     SliceFilter &all = *slice_filters[0];

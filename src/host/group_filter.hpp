@@ -8,7 +8,7 @@
 //                pipeline (pipeline.hpp) tests the conditions on it: the same three-valued logic, order of evaluation and
 //                errors as for rows
 //   first ones   each thread keeps the best groups of its slice and throws away the others from time to time; how good a
-//                group is is a number for each key, of the same order
+//                group is is a number for each key, of the same order; what the last of the best ones is, all threads know
 //
 // What a dropped group would have made PostgreSQL say is not lost: a sum that its type does not hold, and an infinite sum of
 // floats (did it overflow, which is an error, or was infinity among the values?) are row errors of the fragment.
@@ -33,8 +33,11 @@ class GroupFilter {
     GroupTable finish();
     uint64_t groups_seen() const { return seen_; }
 
+    struct Rank;
+
   private:
     struct Plan;
+    class Worst;
     class SliceFilter;
 
     GroupTable filter(GroupTable &&groups) const;
