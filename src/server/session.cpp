@@ -765,7 +765,7 @@ void Session::run_main(PassInput &input, bool last) {
         filter_groups();
     if (program_.main().sorted)
         with_results([this] { order_groups(); });
-    counters_.groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
+    shown_counters().groups_out.fetch_add(groups_.ngroups + execution_->groups_left(), std::memory_order_relaxed);
 }
 
 // Those that the device has cached back, or has already looked at, are looked at, too: what is left of them is seldom much.

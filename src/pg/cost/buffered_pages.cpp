@@ -3,7 +3,7 @@
 // PostgreSQL and a device read the same pages the first time, but share that work among different numbers of processes, so that the
 // share decides between them where a table is large. It cannot be told from sizes: a sequential scan of a table larger than a quarter of
 // shared buffers reads through a small ring of them and leaves them as they were, so a table that would fit may be in none. Looking for
-// a page takes some 50 ns, without a pin; what has been found holds for a statement.
+// a page takes some 50 ns, without a pin; what has been found holds for a statement of the client's.
 #include "pg/pg.h"
 
 #include "pg/cost/buffered_pages.h"

@@ -130,7 +130,7 @@ static const KnownAggregate *find_aggregate(const Aggref *aggref) {
 
 static bool is_plain(const Aggref *aggref) {
     if (aggref->aggorder != NIL || aggref->aggdirectargs != NIL || aggref->aggkind != AGGKIND_NORMAL)
-        return refuse("an aggregate with ORDER BY or WITHIN GROUP");
+        return refuse("an aggregate with ORDER BY, or WITHIN GROUP other than percentiles and mode");
     if (aggref->aggvariadic || aggref->agglevelsup != 0)
         return refuse("a variadic aggregate or one of an outer query");
     ListCell *cell;

@@ -209,7 +209,7 @@ bool translate_ordered_set(Translation *t, Aggref *aggref, AggregateStates *stat
     const KnownOrderedSet *known = find_ordered_set(aggref);
     if (list_length(aggref->args) != 1 || list_length(aggref->aggorder) != 1 || aggref->aggdistinct != NIL ||
         aggref->aggvariadic || aggref->agglevelsup != 0)
-        return refuse("an aggregate with ORDER BY or WITHIN GROUP");
+        return refuse("an aggregate with ORDER BY, or WITHIN GROUP other than percentiles and mode");
     if (!may_execute(t, aggref->aggfnoid))
         return false;
     *out = FragmentOutput{};
