@@ -174,15 +174,17 @@ bool Evaluator::inherit(Index expr, const Batch &batch, Slot &to) {
     return true;
 }
 
-// Ascending, each once.
 static const LookupTable &search_table(const Context &context, Index table) {
     if (!context.lookups[table])
         throw DeviceError("lookup table not set");
     return *context.lookups[table];
 }
 
+// Of a search: ascending, at least one.
 static std::vector<int64_t> numbers_of(const LookupTable &table) {
     const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data());
+    if (table.entries == 0 || !std::is_sorted(entries, entries + table.entries))
+        throw DeviceError("a search's values are not in order");
     return {entries, entries + table.entries};
 }
 
