@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What functions make of texts is kept by the backend for one execution: no more of it than a dictionary may hold, else PostgreSQL's
-# own plan runs, which may spill.
+# own plan runs, which may spill. A column of more texts is PostgreSQL's, too, until the setting is raised.
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
@@ -23,3 +23,17 @@ is 'shorter ones' "$(fallback 'SELECT 1' "${users/6000/600}" | sort -u)" ''
 is 'texts made with a parameter' "$(fallback "PREPARE p (int) AS SELECT repeat(name, \$1), count(*) FROM short GROUP BY 1" 'EXECUTE p(6000)')" "$reason"
 is 'shorter ones of these' "$(fallback "PREPARE p (int) AS SELECT repeat(name, \$1), count(*) FROM short GROUP BY 1" 'EXECUTE p(600)')" ''
 is 'the answer' "$(sql "SELECT check_query('SELECT left(long(name, 6000), 20), count(*) FROM short GROUP BY long(name, 6000)', 'any')" | tail -n 1)" 'ok (3000 rows)'
+
+sql "CREATE TABLE long_texts AS SELECT i AS id, repeat(md5(i::text), 32) AS name FROM generate_series(1, 90000) i;
+     VACUUM (FREEZE, ANALYZE) long_texts"
+columns='SELECT count(DISTINCT name) FROM long_texts'
+is 'a column of many texts' "$(fallback 'SELECT 1' "$columns")" 'too many distinct values in column 2'
+is 'the column again' "$(fallback 'SELECT 1' "$columns")" 'too many distinct values in column 2'
+sql "ALTER SYSTEM SET gpuscan.cache_size = '1GB'" >/dev/null
+sql 'SELECT pg_reload_conf()' >/dev/null
+for ((i = 0; i < 50; ++i)); do # the device process learns of it when it looks
+    [[ -n $(fallback 'SELECT 1' "$columns") ]] || break
+    sleep 0.1
+done
+is 'the column under a higher limit' "$(fallback 'SELECT 1' "$columns")" ''
+is 'its answer' "$(sql "SELECT check_query('$columns')" | tail -n 1)" 'ok (1 rows)'

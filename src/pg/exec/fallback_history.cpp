@@ -11,9 +11,17 @@ namespace gpuscan {
 
 static constexpr uint64 longest_rest = 1024; // executions
 
+// What does not fit under these settings may do so under others.
+static uint64 under_settings(const protocol::Area *area, uint64 form) {
+    form = hash_combine64(form, area->cache_size.load(std::memory_order_relaxed));
+    return hash_combine64(form, area->device_share.load(std::memory_order_relaxed));
+}
+
 bool is_resting(uint64 form) {
     protocol::Area *area = service_area();
-    auto *slot = area != nullptr && guc_offload != OFFLOAD_FORCE ? area->fallen_back.find(form) : nullptr;
+    auto *slot = area != nullptr && guc_offload != OFFLOAD_FORCE
+                     ? area->fallen_back.find(under_settings(area, form))
+                     : nullptr;
     if (slot == nullptr)
         return false;
     uint64 count = slot->count.load(std::memory_order_relaxed);
@@ -27,6 +35,7 @@ void note_outcome(uint64 form, bool answered) {
     protocol::Area *area = service_area();
     if (area == nullptr)
         return;
+    form = under_settings(area, form);
     auto *slot = area->fallen_back.find(form);
     if (answered) {
         if (slot != nullptr)
