@@ -68,8 +68,8 @@ void CudaExecution::add_bounds() {
         if (pipeline.sink != SinkKind::Build || pipeline.keys.count > 0)
             continue;
         const IntervalCondition asked = interval_condition_of_build(program_, build, &by, &at);
-        if (!asked.any() ||
-            asked.values_raise()) // (a row's pairs are looked at by one thread, which cannot begin again)
+        // A row's pairs are looked at by one thread, which cannot begin again after an error. (Searches: the host device alone.)
+        if (!asked.any() || asked.values_raise() || asked.by_search())
             continue;
         const auto first = program_.lists.begin() + pipeline.payload.first;
         std::vector<Index> payload(first, first + pipeline.payload.count), added;

@@ -28,6 +28,16 @@ SELECT check_matrix('SELECT count(*) FROM point JOIN span ON %s', ARRAY['x BETWE
 -- ... also of a row's value, which is an error for some rows, before or behind another condition
 SELECT check_matrix('SELECT count(*), sum(id), count(name) FROM point %s JOIN span ON %s', ARRAY['', 'LEFT'], ARRAY['x + 1 BETWEEN lo AND hi', 'x + 1 BETWEEN lo AND hi AND id < 2000', 'id < 2000 AND x + 1 BETWEEN lo AND hi', 'lo > 5000 AND lo <= x + 1 AND hi < x', 'x >= lo AND hi < 1000 / (id - 7)', 'lo > 2000000000 AND hi < 1000 / (id - 7)', 'x > lo AND lo < 1000 / (id - 7) AND hi > x', 'lo < 100 / (span.k - 9) AND lo < x AND lo < 1000 / span.k AND hi > x'], expect => 'any');
 SELECT check_matrix('SELECT count(*), count(span.k), sum(id) FROM span %s JOIN point ON %s', ARRAY['', 'LEFT'], ARRAY['point.at >= span.at AND point.at < span.at + interval ''1 hour''', 'point.zone >= span.zone AND point.zone < span.zone + interval ''40 minutes''', 'point.d >= span.d AND point.d < span.d + small', 'point.k = span.k AND x > lo AND x < hi + 1'], expect => 'any');
+-- days of a time zone, which has clock changes: on either side, kept tables included
+SET TimeZone = 'Europe/Berlin';
+CREATE TABLE calendar AS SELECT day, day::date AS label FROM generate_series(timestamptz '2023-12-30', '2024-04-10', '1 day') day;
+VACUUM (FREEZE, ANALYZE) calendar;
+SELECT check_matrix('SELECT label, count(*), count(id), sum(x) FROM %s GROUP BY 1', ARRAY['calendar LEFT JOIN point ON zone >= day AND zone < day + interval ''1 day''', 'point JOIN calendar ON zone >= day AND zone < day + interval ''1 day''', 'point JOIN calendar ON zone >= day AND zone < day + interval ''1 month''', 'point JOIN calendar ON zone BETWEEN label AND label + interval ''20 hours''', 'calendar LEFT JOIN point ON zone >= day - interval ''1 week'' AND zone < day'], expect => 'any');
+SET TimeZone = 'America/New_York';
+SELECT check_query('SELECT label, count(*), count(id), sum(x) FROM point JOIN calendar ON zone >= day AND zone < day + interval ''1 day'' GROUP BY 1') FROM generate_series(1, 2);
+SET TimeZone = 'Asia/Tokyo';
+SELECT check_query('SELECT label, count(*), count(id), sum(x) FROM point JOIN calendar ON zone >= day AND zone < day + interval ''1 day'' GROUP BY 1') FROM generate_series(1, 2);
+RESET TimeZone;
 SELECT check_query('SELECT day, count(id), sum(x) FROM generate_series(timestamptz ''2024-01-01 00:00+00'', ''2024-02-01 00:00+00'', ''1 day'') day LEFT JOIN point ON zone >= day AND zone < day + interval ''1 day'' GROUP BY 1');
 SELECT check_prepared('device', 'SELECT name, count(*), sum(id) FROM point JOIN span ON x BETWEEN small + $1 AND hi WHERE id > $2 GROUP BY name', '(int, int)', '(0, 10)', '(2, 1000)', '(900, 5)');
 -- a kept table serves only who asks for the same bounds

@@ -9,7 +9,7 @@ using namespace ir;
 
 namespace {
 
-enum : unsigned { of_row = 1, of_partner = 2, of_lookups = 4 };
+enum : unsigned { of_row = 1, of_partner = 2, of_codes = 4, of_numbers = 8 };
 
 class Finder {
   public:
@@ -33,9 +33,11 @@ class Finder {
 
   private:
     bool take(Index bound, Index value, bool strict, IntervalBound &to) const {
-        if (to.bound != none || reads(bound) != of_partner || (reads(value) & (of_partner | of_lookups)) != 0)
+        const unsigned by_bound = reads(bound), by_value = reads(value);
+        if (to.bound != none || (by_bound & (of_row | of_partner | of_codes)) != of_partner ||
+            (by_value & (of_partner | of_codes)) != 0)
             return false;
-        to = {bound, value, strict, may_raise(value)};
+        to = {bound, value, strict, may_raise(value), ((by_bound | by_value) & of_numbers) != 0};
         return true;
     }
 
@@ -45,8 +47,10 @@ class Finder {
             const Expr &e = p_.exprs[index];
             if (e.op == Op::Column)
                 what |= e.a == step_ ? of_partner : of_row;
-            else if (e.op == Op::Lookup || e.op == Op::Search)
-                what |= of_lookups;
+            else if (e.op == Op::Search)
+                what |= of_numbers;
+            else if (e.op == Op::Lookup)
+                what |= p_.exprs[e.a].op == Op::Search ? of_numbers : of_codes;
             return true;
         });
         return what;

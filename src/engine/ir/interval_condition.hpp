@@ -17,12 +17,15 @@ struct IntervalBound {
     ir::Index value = ir::none; // over the row's
     bool strict = false;        // < instead of <=
     bool value_raises = false;  // it can raise an error
+    bool by_search =
+        false; // bound or value are found by a Search in numbers, which are there before any row (a time zone's changes)
 };
 
 struct IntervalCondition {
     IntervalBound low, high;
     bool any() const { return low.bound != ir::none || high.bound != ir::none; }
     bool values_raise() const { return low.value_raises || high.value_raises; }
+    bool by_search() const { return low.by_search || high.by_search; }
 };
 
 // The first conditions of their kind, over integers, of the join with this number in the pipeline. Neither they nor the conditions before

@@ -19,9 +19,8 @@ static uint64 under_settings(const protocol::Area *area, uint64 form) {
 
 bool is_resting(uint64 form) {
     protocol::Area *area = service_area();
-    auto *slot = area != nullptr && guc_offload != OFFLOAD_FORCE
-                     ? area->fallen_back.find(under_settings(area, form))
-                     : nullptr;
+    auto *slot =
+        area != nullptr && guc_offload != OFFLOAD_FORCE ? area->fallen_back.find(under_settings(area, form)) : nullptr;
     if (slot == nullptr)
         return false;
     uint64 count = slot->count.load(std::memory_order_relaxed);
