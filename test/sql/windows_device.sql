@@ -37,6 +37,9 @@ END $$;
 -- every function of one window
 SELECT check_windows('SELECT id, %s OVER (%s) FROM t', '{row_number(),rank(),dense_rank(),percent_rank(),cume_dist(),ntile(7),ntile(5000),ntile(NULL),lag(b),"lag(k, 3)","lag(s, 0)","lag(b, 2, 7)","lag(b, NULL)","lag(id, -2, s)","lag(d, 5000)",lead(n),"lead(t, 2)","lead(d, 1, ''2020-01-01'')",first_value(c),last_value(w),"nth_value(ts, 3)","nth_value(f8, NULL)",count(*),count(k),sum(s),sum(k),sum(n),sum(w),avg(s),avg(k),avg(n),avg(w),min(n),max(d)}',
     '{"ORDER BY id","PARTITION BY k ORDER BY id","PARTITION BY t ORDER BY id DESC","PARTITION BY g, s ORDER BY n DESC NULLS LAST, id","PARTITION BY d ORDER BY k NULLS FIRST, f8, id"}');
+-- numerics that were integers
+SELECT check_windows('SELECT id, %s OVER (PARTITION BY g ORDER BY id) FROM t', '{lag(k::numeric),lag(s::numeric),lag(b::numeric),"lead(k * 2, 1, -1.4)","lead(s, 2, 0.5)","lag(k::numeric, 1, k::numeric)",first_value(k::numeric),last_value(s::numeric),"nth_value(id::numeric, 2)",max(k::numeric),min(s::numeric),sum(k::numeric),avg(s::numeric)}');
+SELECT check_matrix('SELECT %s FROM (SELECT id, g, lag(k::numeric) OVER (ORDER BY id) AS x, first_value(s::numeric) OVER (PARTITION BY g ORDER BY id) AS y FROM t) w %s', '{"count(x), sum(x), max(y)","count(*), sum(y), min(x)"}', '{"","WHERE x > 3","GROUP BY g","GROUP BY x, y"}', 'any');
 -- sums of integers of 64 bits, extremes of every type that has them
 SELECT check_windows('SELECT id, %s OVER (PARTITION BY s ORDER BY id) FROM t WHERE id > 0', '{sum(b),avg(b),sum(f8),avg(f8),avg(f4),min(f4),max(f8),min(ts),max(tz),min(ti),bool_and(g),bool_or(g),every(g),min(b),max(s),max(w),count(a),count(iv)}');
 SELECT check_windows('SELECT id, %s OVER (PARTITION BY k ORDER BY id %s) FROM t', '{min(f8),max(f8),min(f4),max(f4),min(b),max(b),min(ts),max(d),count(f8),sum(b),avg(b),sum(s)}', '{"","ROWS 2 PRECEDING"}');

@@ -158,20 +158,32 @@ void convert(RowStore *store, int target, int stride, uint32 first, uint32 n, co
         *to = make(values[i]);
 }
 
+// A number of units of the output's scale, as the device holds numerics of so many digits (or integers that were cast to numeric).
+int128 units_at(const FragmentOutput *output, const char *values, uint32 i) {
+    const auto read = [&](auto number) -> int128 {
+        memcpy(&number, values + Size(i) * sizeof number, sizeof number);
+        return number;
+    };
+    switch (output->type) {
+    case Type::I16:
+        return read(int16{});
+    case Type::I32:
+        return read(int32{});
+    case Type::I64:
+        return read(int64{});
+    case Type::I128:
+        return read(int128{});
+    default:
+        elog(ERROR, "gpuscan: a numeric of engine type %d", static_cast<int>(output->type));
+    }
+}
+
 void convert_numerics(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first, uint32 n,
                       const char *from) {
     char *room = store->numerics[target];
     Datum *to = store->datums + target;
     for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
-        int128 value;
-        if (output->type == Type::I64) {
-            int64 narrow;
-            memcpy(&narrow, from + (first + i) * sizeof narrow, sizeof narrow);
-            value = narrow;
-        } else {
-            memcpy(&value, from + (first + i) * sizeof value, sizeof value);
-        }
-        write_numeric(value, output->scale, room);
+        write_numeric(units_at(output, from, first + i), output->scale, room);
         *to = PointerGetDatum(room);
     }
 }
@@ -206,10 +218,8 @@ void convert_sums(RowStore *store, const FragmentOutput *output, int target, int
     char *room = store->numerics[target];
     Datum *to = store->datums + target;
     for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
-        int128 sum;
-        memcpy(&sum, from + (first + i) * sizeof sum, sizeof sum);
         if (!nulls[first + i])
-            write_shown(sum, output->scale, scales[i], room);
+            write_shown(units_at(output, from, first + i), output->scale, scales[i], room);
         *to = PointerGetDatum(room);
     }
 }
@@ -226,9 +236,8 @@ void convert_averages(RowStore *store, const FragmentOutput *output, int target,
         *to = 0;
         if (nulls[first + i])
             continue;
-        int128 sum;
-        memcpy(&sum, from + (first + i) * sizeof sum, sizeof sum);
-        write_shown(sum, output->scale, scales ? scales[i] : output->scale, room);
+        const int32 shown = scales ? static_cast<int32>(scales[i]) : output->scale;
+        write_shown(units_at(output, from, first + i), output->scale, shown, room);
         *to = DirectFunctionCall2(numeric_div, PointerGetDatum(room), NumericGetDatum(int64_to_numeric(counts[i])));
     }
     MemoryContextSwitchTo(old);
