@@ -71,7 +71,7 @@ class Describer {
         const LookupContents lookup = parts_.lookup(index);
         put(static_cast<uint8_t>(p_.lookups[index].type));
         put(lookup.id);
-        if (lookup.id != 0)
+        if (lookup.id != 0 || lookup.values == nullptr) // (who builds by what is not there fails)
             return;
         put(*lookup.values);
         put(*lookup.nulls);
