@@ -32,7 +32,7 @@ BEGIN
     RETURN n;
 END $$;
 SET gpuscan.offload = auto;
-PREPARE statement AS SELECT count(*) FROM docs WHERE doc ->> 'k' = '7';
+PREPARE statement AS SELECT count(*) FROM docs WHERE id > 45000 AND doc ->> 'k' = '7';
 SELECT place_of('EXECUTE statement');
 -- what is only explained pays for nothing
 SELECT count(place_of('EXECUTE statement')) FROM generate_series(1, 40);
