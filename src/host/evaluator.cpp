@@ -174,7 +174,7 @@ bool Evaluator::inherit(Index expr, const Batch &batch, Slot &to) {
     return true;
 }
 
-static const LookupTable &search_table(const Context &context, Index table) {
+static const LookupTable &lookup_table(const Context &context, Index table) {
     if (!context.lookups[table])
         throw DeviceError("lookup table not set");
     return *context.lookups[table];
@@ -190,7 +190,7 @@ static std::vector<int64_t> numbers_of(const LookupTable &table) {
 
 // nullptr: the comparison has to do for these rows, too.
 static const NumberSet *number_set(const Context &context, Membership &membership, uint32_t n) {
-    const LookupTable &table = search_table(context, membership.table);
+    const LookupTable &table = lookup_table(context, membership.table);
     return membership.set.for_rows(n, NumberSet::cost(table.entries),
                                    [&] { return std::make_unique<const NumberSet>(numbers_of(table)); });
 }
@@ -442,9 +442,7 @@ Vec Evaluator::truth(Index expr, const Batch &batch) {
 
 Vec Evaluator::lookup(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
-    if (!context_.lookups[e.b])
-        throw DeviceError("lookup table not set");
-    const LookupTable &table = *context_.lookups[e.b];
+    const LookupTable &table = lookup_table(context_, e.b);
     Vec a = full(e.a, evaluate(e.a, batch), batch);
     Slot &to = slot(expr, batch);
     size_t width = type_width(e.type);
@@ -470,7 +468,7 @@ Vec Evaluator::lookup(Index expr, const Batch &batch) {
 
 Vec Evaluator::search(Index expr, const Batch &batch) {
     const Expr &e = context_.program.exprs[expr];
-    const LookupTable &table = search_table(context_, e.b);
+    const LookupTable &table = lookup_table(context_, e.b);
     Vec a = full(e.a, evaluate(e.a, batch), batch);
     uint32_t *codes = static_cast<uint32_t *>(buffer(slot(expr, batch).values, sizeof(uint32_t)));
     const int64_t *const entries = reinterpret_cast<const int64_t *>(table.values.data()), *const v = a.as<int64_t>();

@@ -25,6 +25,49 @@ double real(uint64_t bits) {
     return value;
 }
 
+// Of one key of one candidate; smaller is better.
+struct Rank {
+    uint64_t null; // before what has the other number
+    uint64_t high, low;
+    bool operator<(const Rank &o) const {
+        return null != o.null ? null < o.null : high != o.high ? high < o.high : low < o.low;
+    }
+    bool operator==(const Rank &o) const { return null == o.null && high == o.high && low == o.low; }
+};
+
+int compare(const Rank *a, const Rank *b, size_t keys) {
+    for (size_t k = 0; k < keys; ++k)
+        if (!(a[k] == b[k]))
+            return a[k] < b[k] ? -1 : 1;
+    return 0;
+}
+
+// The best that a thread knows of what must be kept, for all: a slice of none but worse groups keeps none of them.
+class Worst {
+  public:
+    // `worst`: so many groups as are wanted are not worse. Empty: not known.
+    void tell(const std::vector<Rank> &worst) {
+        const std::lock_guard<std::mutex> guard(lock_);
+        if (!worst_.empty() && compare(worst.data(), worst_.data(), worst.size()) >= 0)
+            return;
+        worst_ = worst;
+        version_.fetch_add(1, std::memory_order_release);
+    }
+    void ask(std::vector<Rank> &worst, uint64_t &seen) {
+        if (version_.load(std::memory_order_acquire) == seen)
+            return;
+        const std::lock_guard<std::mutex> guard(lock_);
+        seen = version_.load(std::memory_order_relaxed);
+        if (worst.empty() || compare(worst_.data(), worst.data(), worst.size()) < 0)
+            worst = worst_;
+    }
+
+  private:
+    std::mutex lock_;
+    std::atomic<uint64_t> version_{0};
+    std::vector<Rank> worst_;
+};
+
 } // namespace
 
 // What all threads read.
@@ -65,49 +108,6 @@ GroupFilter::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
     for (Index o = 0; o < main.order.count && top != UINT64_MAX; ++o)
         order.push_back(program.orders[main.order.first + o]);
 }
-
-// Of one key of one candidate; smaller is better.
-struct GroupFilter::Rank {
-    uint64_t null; // before what has the other number
-    uint64_t high, low;
-    bool operator<(const Rank &o) const {
-        return null != o.null ? null < o.null : high != o.high ? high < o.high : low < o.low;
-    }
-    bool operator==(const Rank &o) const { return null == o.null && high == o.high && low == o.low; }
-};
-
-static int compare(const GroupFilter::Rank *a, const GroupFilter::Rank *b, size_t keys) {
-    for (size_t k = 0; k < keys; ++k)
-        if (!(a[k] == b[k]))
-            return a[k] < b[k] ? -1 : 1;
-    return 0;
-}
-
-// The best that a thread knows of what must be kept, for all: a slice of none but worse groups keeps none of them.
-class GroupFilter::Worst {
-  public:
-    // `worst`: so many groups as are wanted are not worse. Empty: not known.
-    void tell(const std::vector<Rank> &worst) {
-        const std::lock_guard<std::mutex> guard(lock_);
-        if (!worst_.empty() && compare(worst.data(), worst_.data(), worst.size()) >= 0)
-            return;
-        worst_ = worst;
-        version_.fetch_add(1, std::memory_order_release);
-    }
-    void ask(std::vector<Rank> &worst, uint64_t &seen) {
-        if (version_.load(std::memory_order_acquire) == seen)
-            return;
-        const std::lock_guard<std::mutex> guard(lock_);
-        seen = version_.load(std::memory_order_relaxed);
-        if (worst.empty() || compare(worst_.data(), worst.data(), worst.size()) < 0)
-            worst = worst_;
-    }
-
-  private:
-    std::mutex lock_;
-    std::atomic<uint64_t> version_{0};
-    std::vector<Rank> worst_;
-};
 
 // What one thread does with its slice.
 class GroupFilter::SliceFilter {

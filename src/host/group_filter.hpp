@@ -33,11 +33,8 @@ class GroupFilter {
     GroupTable finish();
     uint64_t groups_seen() const { return seen_; }
 
-    struct Rank;
-
   private:
     struct Plan;
-    class Worst;
     class SliceFilter;
 
     GroupTable filter(GroupTable &&groups) const;

@@ -30,8 +30,6 @@
 
 #include "pg/rewrite/decorrelate.h"
 
-#include <algorithm>
-
 #include "pg/catalog/never_null.h"
 #include "pg/catalog/sql_type.h"
 #include "pg/compat.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "pg/catalog/sql_type.h"
-#include "pg/compat.h"
 #include "pg/rewrite/decorrelate_parts.h"
 #include "pg/rewrite/error_free_expression.h"
 #include "pg/rewrite/error_free_query.h"
