@@ -17,8 +17,8 @@ endless='SELECT sum(a.v - b.v), count(*) FROM twins a JOIN twins b ON a.k = b.k'
 fallbacks() { sql 'SELECT fallbacks FROM gpuscan.stat'; }
 answer=$(PGOPTIONS='-c gpuscan.offload=off' sql "$digest")
 is 'the query runs on the device' "$(sql "$digest")" "$answer"
-sql "CREATE TABLE wide AS SELECT i % 1000 AS k, i AS v FROM generate_series(1, 60000) i; VACUUM (FREEZE, ANALYZE) wide"
-# (some 0.1 s on the device; a CPU plan that would take much longer is worth waiting for)
+sql "CREATE TABLE wide AS SELECT i % 100 AS k, i AS v FROM generate_series(1, 60000) i; VACUUM (FREEZE, ANALYZE) wide"
+# (36 million pairs: some 0.1 s on the device, seconds by the CPU plan, so that waiting pays though the machine stops a session for a while)
 pairs='SELECT count(*), sum(a.v + b.v) FROM wide a JOIN wide b ON a.k = b.k'
 wanted=$(sql "$pairs")
 echo "$pairs;" >"$tap_files/pairs.sql"

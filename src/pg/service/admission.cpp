@@ -107,10 +107,9 @@ double expected_ns(Area *area, uint32 before) {
     return never;
 }
 
-// What the CPU plan would take if everybody who waits gave up.
-double patience_ns(const Area *area, const Alternative &alternative) {
-    const double crowd = area->queue.length() * alternative.processes / machine_cores();
-    return std::max(alternative.ns * std::max(crowd, 1.0), min_patience_ns);
+// How many times as long as alone the CPU plan would take if everybody who waits gave up.
+double crowd_of(const Area *area, const Alternative &alternative) {
+    return std::max(area->queue.length() * alternative.processes / machine_cores(), 1.0);
 }
 
 } // namespace
@@ -123,15 +122,20 @@ bool admit(Area *area, const Alternative &alternative, Admission *admission) {
     if (own_entry == WaitQueue::no_entry)
         return try_to_take(area, admission);
     const uint64 began = monotonic_ns();
+    uint64 looked = began;
+    double progress = 0; // of a CPU plan begun at once, in ns that it takes alone
     bool admitted = false;
     pgstat_report_wait_start(wait_event_device());
     for (;;) {
         const uint32 seen = area->queue.wakes(own_entry);
         const uint32 before = area->queue.before(own_entry);
         admitted = before == 0 && try_to_take(area, admission);
-        const double patience = patience_ns(area, alternative);
-        if (admitted || expected_ns(area, before) >= patience ||
-            static_cast<double>(monotonic_ns() - began) >= patience)
+        const double crowd = crowd_of(area, alternative);
+        const uint64 now = monotonic_ns();
+        progress += static_cast<double>(now - looked) / crowd;
+        looked = now;
+        const bool done = progress >= alternative.ns && static_cast<double>(now - began) >= min_patience_ns;
+        if (admitted || done || expected_ns(area, before) >= std::max(alternative.ns * crowd, min_patience_ns))
             break;
         area->queue.sleep(own_entry, seen, slice_milliseconds);
         CHECK_FOR_INTERRUPTS();

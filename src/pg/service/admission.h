@@ -1,9 +1,9 @@
 // Admission control: which fragment gets a request slot, who waits for one, and for how long.
 //
 // A fragment that finds no free slot, or a device process that is only starting, may wait for it, in the order of arrival. It waits while it
-// expects to be served sooner than its CPU plan would answer, and no longer than that plan is expected to take: so it loses at most as
-// much again (ski rental, as in engine/store/admission_credits.hpp). If many wait, the processes of their CPU plans would share the
-// machine's cores: that makes these plans take longer, and waiting better.
+// expects to be served sooner than its CPU plan would answer, and until that plan, begun at once, would have answered: so it loses at most
+// as much again (ski rental, as in engine/store/admission_credits.hpp). If many wait, the processes of their CPU plans would share the
+// machine's cores: while they do, these plans go on more slowly, and waiting is better.
 //
 // What is expected. Of slots: each is held as long as those before were on the average, or, if it has been held for longer, as long again.
 // With n slots and k fragments before this one, k + 1 of them must be given back: (k + 1) / n of that time. Of a device process that
