@@ -7,11 +7,12 @@
 #   regress     test/sql/*.sql in the order of test/schedule, against expected/
 #   isolation   test/isolation/specs/*.spec, against test/isolation/expected/
 #   pgtap       test/pgtap/*.sql, each in a database of its own
-#   tap         test/tap/*.sh: each starts the servers it needs
+#   tap         test/tap/*.sh: each starts the servers it needs. A line "# Long" in a file says that it takes a minute or more.
 #   boundary    test/boundary/run.sh: a share of the sizes around each capacity of the source
 #   stress      test/stress/run.sh SECONDS
 # Default: all, or unit, regress and isolation on a server that has no pgTAP (those of script/build-postgres.sh).
 # REGRESS, ISOLATION, PGTAP and TAP="NAME NAME" in the environment: only these tests of the group, in this order for the first two.
+# TAP_TURN=I/N: of the long files of tap only each N-th, from the I-th on (0/1: all).
 # TEST="NAME NAME": only the tests of these names, in all groups that have one (unit: those of test/unit/NAME_test.cpp).
 # Settings of the environment: PG, PG_CONFIG, BUILD, SANITIZE (see the Makefile), STRESS_SECONDS (60), BOUNDARY_SHARE (10 per cent),
 # REGRESS_SHARE (100 per cent).
@@ -166,7 +167,14 @@ run_pgtap() {
 }
 
 run_tap() {
-    local files=(test/tap/*.sh)
+    local files=() file turn=${TAP_TURN:-0/1} long=0
+    for file in test/tap/*.sh; do
+        if grep -q '^# Long$' "$file"; then
+            long=$((long + 1))
+            [ $((long % ${turn#*/})) = "${turn%/*}" ] || continue
+        fi
+        files+=("$file")
+    done
     [ -z "${TAP:-}" ] || mapfile -t files < <(xargs printf 'test/tap/%s.sh\n' <<<"$TAP")
     run_prove tap prove --exec bash "${files[@]}"
 }

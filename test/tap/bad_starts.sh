@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The comparison of calibrations from bad weights (bench/bad-starts.sh): each search is on its own, the best of its walk is compared, and
 # what is done is not done again.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A table of more than one visibility map page, so of several chunks: cold and hot, written to at both ends, vacuumed,
 # truncated at its end, with a cache that cannot hold it. Then one that ends about where a chunk does.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The tables of doc/sql-support.md that say what runs on a device are those that the code gives; and PostgreSQL's functions, operators and
 # aggregates have PostgreSQL's answers there.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # make demo and make demo-events, small: they end well with the right answers, twice, and what they tell to try next works as it is printed.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 

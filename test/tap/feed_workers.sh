@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Parallel workers bring the chunks of a large table to the device, or parts of one chunk: right answers cold and hot, beside writers, with
 # a cache far too small, without free slots or workers; cancels and the end of a worker leave no pin and no slot behind.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
 start_server 'shared_buffers = 640MB' 'gpuscan.device = host' 'gpuscan.max_feed_workers = 2' 'max_parallel_workers_per_gather = 0' \
     'gpuscan.max_concurrent_fragments = 8' 'gpuscan.cache_size = 1GB'
 sql "CREATE EXTENSION pg_buffercache;
-     CREATE UNLOGGED TABLE long (id int, g int2, n numeric(9,2), t text) WITH (fillfactor = 10, autovacuum_enabled = off);
-     INSERT INTO long SELECT i, i % 40, i / 4.0, 't' || i % 1000 FROM generate_series(1, 1200000) i;
+     CREATE UNLOGGED TABLE long (id int, g int2, n numeric(9,2), t text, width char(40)) WITH (fillfactor = 10, autovacuum_enabled = off);
+     INSERT INTO long SELECT i, i % 40, i / 4.0, 't' || i % 1000, '' FROM generate_series(1, 600000) i;
      CREATE TABLE docs (id int PRIMARY KEY, g int2, d timestamp, doc jsonb) WITH (fillfactor = 70, autovacuum_enabled = off);
      INSERT INTO docs SELECT i, i % 40, '2024-01-01'::timestamp + i * interval '7 minutes', jsonb_build_object('n', i % 977, 'name', 'n' || i % 50,
          'odd', CASE WHEN i % 3001 = 7 THEN 'none' ELSE (i % 13)::text END) FROM generate_series(1, 100000) i;
@@ -122,11 +123,11 @@ is 'in a function, in a subtransaction, in a transaction that has written' "$(sq
         END;
         IF plan !~ 'Feed Workers: 2' THEN RAISE EXCEPTION 'no workers: %', plan; END IF;
     END \$\$;
-    SELECT string_agg(rows::text, ' ' ORDER BY rows) FROM answer" | tail -n 1)" '1 1200000'
+    SELECT string_agg(rows::text, ' ' ORDER BY rows) FROM answer" | tail -n 1)" '1 600000'
 is 'the statement itself writes' "$(sql "SET gpuscan.offload = force; CREATE TEMP TABLE answer (rows bigint); $evict
-    INSERT INTO answer SELECT count(*) FROM long; SELECT rows FROM answer" | tail -n 1)" 1200000
+    INSERT INTO answer SELECT count(*) FROM long; SELECT rows FROM answer" | tail -n 1)" 600000
 is 'a cursor' "$(sql "SET gpuscan.offload = force; SET cursor_tuple_fraction = 1; $evict BEGIN; DECLARE c CURSOR FOR SELECT g, count(*) FROM long WHERE g < 3 GROUP BY g ORDER BY g;
-    FETCH 2 FROM c; FETCH 2 FROM c; COMMIT" | tail -n 3 | tr '\n' ' ')" '0|30000 1|30000 2|30000 '
+    FETCH 2 FROM c; FETCH 2 FROM c; COMMIT" | tail -n 3 | tr '\n' ' ')" '0|15000 1|15000 2|15000 '
 is 'prewarming' "$(sql "$evict SELECT gpuscan.prewarm('long')" | tail -n 1)" "$pages"
 check_all 'cold' "$evict"
 check_all 'hot' ''
@@ -136,12 +137,12 @@ is 'the session alone evaluates for one chunk' "$(workers 'SET gpuscan.max_feed_
 check_expressions 'cold' "$evict"
 check_expressions 'hot' ''
 
-sql 'UPDATE long SET n = n + 1 WHERE id IN (5, 299999, 599990, 1100000); DELETE FROM long WHERE id BETWEEN 300 AND 400 OR id BETWEEN 890000 AND 890200'
+sql 'UPDATE long SET n = n + 1 WHERE id IN (5, 149999, 299990, 550000); DELETE FROM long WHERE id BETWEEN 300 AND 400 OR id BETWEEN 445000 AND 445200'
 sql "UPDATE docs SET doc = doc || '{\"n\": 5}' WHERE id % 7 = 0; DELETE FROM docs WHERE id BETWEEN 300 AND 400"
 check_all 'written to, cold' "$evict"
 check_expressions 'written to, cold' "$evict"
 # Beside writers: an answer that is consistent in itself, by PostgreSQL and by the device in one snapshot
-printf '%s\n' '\set id random(1, 1200000)' 'UPDATE long SET n = n + 1 WHERE id BETWEEN :id AND :id + 50;' >"$tap_files/writer.sql"
+printf '%s\n' '\set id random(1, 600000)' 'UPDATE long SET n = n + 1 WHERE id BETWEEN :id AND :id + 50;' >"$tap_files/writer.sql"
 sql 'CREATE INDEX ON long (id)'
 cat >"$tap_files/docs_writer.sql" <<'SQL'
 \set id random(1, 100000)

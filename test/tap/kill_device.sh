@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The device process is killed again and again (KILL, SEGV, STOP and then KILL) while four sessions run queries: every
 # session lives, every answer is right, the server is never restarted, and the device comes back.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 

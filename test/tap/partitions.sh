@@ -2,6 +2,7 @@
 # A partitioned table as one source, beside others: parallel workers bring the chunks of several partitions; rows move between
 # partitions, partitions are detached and attached, and pages are vacuumed while sessions compare the device's answers with
 # PostgreSQL's; a leaf that only a parameter rules out is not read.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 

@@ -4,6 +4,7 @@
 # environment: only these. A harness in which nothing would run on a device when it is so small gets the death after seconds;
 # coverage, which only plans, at once.
 # Limit: 3600 s (on an idle machine it takes some minutes)
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The program of the queries of classes (make fuzz; test/fuzz/classes.hpp): a few of each class have PostgreSQL's answers, a plain user
 # sees nothing of hidden rows, and of answers that were made wrong on purpose it sees each.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 

@@ -2,6 +2,7 @@
 # The program of the random queries (make fuzz): a few queries have PostgreSQL's answers, and of answers that were made wrong on
 # purpose, by one value, one row or one error, it sees each. What it forgives (digits of sums, one of equal values, errors
 # of another plan) must not hide these.
+# Long
 # shellcheck source=test/tap/common.bash
 . "$(dirname "$0")/common.bash"
 
