@@ -74,7 +74,8 @@ TEST_F(CudaDeviceTest, Info) {
 TEST_F(CudaDeviceTest, RandomPrograms) {
     const size_t used = device().info().memory_used;
     EXPECT_LT(run_seeds(1, seeds(), false), seeds() / 2 + 1);
-    EXPECT_LE(device().info().memory_used, used + (2 * threads() + 1) * (1 << 20)); // new lanes stay, of 1 MB each
+    // New stream contexts stay, of 1 MB each: a thread has an execution, that of its unmatched rows, and a copy at once.
+    EXPECT_LE(device().info().memory_used, used + (3 * threads() + 1) * (1 << 20));
 }
 
 TEST_F(CudaDeviceTest, RandomProgramsNearTheLimits) { run_seeds(1, seeds(), true); }
