@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/execution.hpp"
+#include "cuda/windows/windows.hpp"
 #include "device/tables.cuh"
 #include "engine/codegen/codegen.hpp"
 #include "engine/ir/value_range.hpp"
@@ -172,6 +173,9 @@ class CudaExecution : public Execution {
         quietly([&] { rows = deliver(chunks); });
         return rows;
     }
+    bool run_windows(const std::vector<ChunkView> &chunks, DeviceRows &result) override;
+    RowTable copy_rows(const DeviceRows &rows, size_t first, size_t count) override;
+    void cast_column(const DeviceRows &rows, DeviceRows::Column &column, Type type, int128 limit) override;
     std::vector<uint64_t> unmatched(Index join) override;
     ChunkView table_rows(Index pipeline, std::shared_ptr<void> &memory) override;
     ExecutionStats stats() const override { return stats_; }
@@ -348,6 +352,8 @@ class CudaExecution : public Execution {
     uint64_t row_bound_ = UINT64_MAX; // of the first rows (engine/result/first_rows.hpp) of the passes before
     void make_area(RowArea &area, uint64_t capacity, uint64_t least, bool host);
     void hand_over(RowArea &area, RowTable &rows);
+    uint64_t collect_rows(const std::vector<ChunkView> &chunks, std::vector<HeldColumn> &columns);
+    RowKernels row_kernels();
 
     std::shared_ptr<SharedState> state_;
     Program program_;            // with the bounds that are added to builds

@@ -25,6 +25,11 @@ constexpr size_t min_bytes = 8u << 20;    // of device memory, where there is no
 constexpr size_t few_bytes = 256u << 10;  // at most so much is written by the kernel itself
 constexpr double first_rows_per_ms = 1e6, wanted_ms = 20;
 
+// Of rows that stay: so much room, or such a part of the device's memory, is taken before it is known how many they are.
+constexpr uint64_t min_first_bytes = 256u << 20, first_part = 16;
+constexpr size_t row_slack = 64;                   // zeros behind the last value
+constexpr uint64_t max_window_rows = 0xfffffff0u; // their numbers have 32 bits
+
 namespace {
 
 // Pinned memory with rows, as long as somebody reads them.
@@ -286,6 +291,114 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
     row_bound_ = first.bound();
     catch_up();
     return rows;
+}
+
+// ---- rows that stay in device memory -----------------------------------------------------------------------------
+
+// How many there are; `columns` gets the payload. As for a build (join_build.cpp), a run that finds more than there is room for is repeated.
+uint64_t CudaExecution::collect_rows(const std::vector<ChunkView> &chunks, std::vector<HeldColumn> &columns) {
+    const Index index = static_cast<Index>(program_.pipelines.size() - 1);
+    const Pipeline &pipeline = program_.pipelines[index];
+    const Input input = describe(pipeline, chunks);
+    if (input.tiles == 0)
+        return 0;
+    const Kernel kernel = kernel_for(index, request(index, input));
+    const ModuleRef module = get_module(kernel.source);
+    size_t row_bytes = 1;
+    for (Index i = 0; i < pipeline.payload.count; ++i) {
+        columns.emplace_back();
+        columns.back().type = program_.exprs[program_.lists[pipeline.payload.first + i]].type;
+        row_bytes += type_width(columns.back().type) + (kernel.payload_nullable[i] ? 1 : 0);
+    }
+    const uint64_t first_bytes = std::max<uint64_t>(min_first_bytes, state_->memory->limit() / first_part);
+    uint64_t capacity = std::max<uint64_t>(1, std::min(input.rows, first_bytes / row_bytes));
+    for (;;) {
+        std::vector<uint64_t> words = argument(kernel, index, input);
+        words[kernel.sink] = streams_->counter_word();
+        words[kernel.sink + 1] = capacity;
+        for (size_t i = 0; i < columns.size(); ++i) {
+            const size_t at = kernel.sink + 2 + Kernel::words_of_rows + 2 * i;
+            HeldColumn &column = columns[i];
+            column.values = column.nulls = nullptr;
+            column.values = streams_->allocate(capacity * type_width(column.type) + row_slack);
+            words[at] = address_of(*column.values);
+            if (kernel.payload_nullable[i]) {
+                column.nulls = streams_->allocate(capacity + row_slack);
+                words[at + 1] = address_of(*column.nulls);
+            }
+        }
+        streams_->reset_control();
+        run_slices(kernel, module, words, input, codegen::block_threads, 0, first_rows_per_ms);
+        streams_->fetch_control();
+        stats_.kernel_us += streams_->wait(cancel_);
+        check_status();
+        const uint64_t count = streams_->fetched().counter;
+        if (count > capacity) {
+            capacity = count;
+            continue;
+        }
+        for (const HeldColumn &column : columns) {
+            streams_->fill(address_of(*column.values) + count * type_width(column.type), 0, row_slack);
+            if (column.nulls)
+                streams_->fill(address_of(*column.nulls) + count, 0, row_slack);
+        }
+        catch_up();
+        return count;
+    }
+}
+
+RowKernels CudaExecution::row_kernels() {
+    return RowKernels(*state_, *streams_, state_->prepared->get(windows_source, cancel_, &stats_.compile_us), cancel_,
+                      stats_);
+}
+
+bool CudaExecution::run_windows(const std::vector<ChunkView> &chunks, DeviceRows &result) {
+    if (!can_compute_windows(program_))
+        return false;
+    bool done = false;
+    quietly([&] {
+        stats_.grouping = "rows";
+        std::vector<HeldColumn> columns;
+        const uint64_t rows = collect_rows(chunks, columns);
+        if (rows > max_window_rows || (rows == 0 && columns.empty()))
+            return;
+        RowKernels kernels = row_kernels();
+        done = compute_windows(kernels, program_, std::move(columns), rows, result);
+        stats_.rows_out += done ? result.nrows : 0;
+    });
+    return done;
+}
+
+void CudaExecution::cast_column(const DeviceRows &rows, DeviceRows::Column &column, Type type, int128 limit) {
+    quietly([&] {
+        RowKernels kernels = row_kernels();
+        cuda::cast_column(kernels, column, rows.nrows, type, limit);
+    });
+}
+
+RowTable CudaExecution::copy_rows(const DeviceRows &rows, size_t first, size_t count) {
+    RowTable table;
+    RowArea area;
+    for (const DeviceRows::Column &column : rows.columns)
+        area.columns.push_back({type_width(column.type), column.nulls != nullptr});
+    if (area.columns.empty()) {
+        RowBlock block;
+        block.nrows = count;
+        table.add(std::move(block));
+        return table;
+    }
+    quietly([&] {
+        auto memory = std::make_shared<PinnedRows>(*state_->pinned, state_->work_memory, area.bytes(count));
+        area.each(count, [&](size_t i, bool nulls, size_t offset, size_t width) {
+            const DeviceRows::Column &column = rows.columns[i];
+            streams_->copy_out(static_cast<char *>(memory->piece->data) + offset,
+                               address_of(nulls ? *column.nulls : *column.values) + first * width, count * width);
+        });
+        stats_.kernel_us += streams_->wait(cancel_);
+        stats_.link_bytes += count * area.row_bytes();
+        table.add(area.block(memory, count, count));
+    });
+    return table;
 }
 
 } // namespace gpuscan::cuda

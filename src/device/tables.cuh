@@ -12,19 +12,14 @@
 // The structures are filled by the host (cuda/execution_state.hpp includes this file too); all of them are kernel arguments.
 #pragma once
 
+#include "device/column.cuh"
 #include "device/semantics.cuh"
 #include "device/status.cuh"
 
 namespace gpuscan {
 namespace tables {
 
-// A collected column; `type` is engine/ir/types.hpp's Type.
-struct Column {
-    const void *values;
-    const uint8_t *nulls; // null pointer: no NULLs
-    uint32_t type;
-    uint32_t unused;
-};
+using Column = FlatColumn; // a collected one
 
 struct ColumnRange {
     int64_t min, max; // of the values that are not NULL; min > max: there is none
@@ -153,26 +148,6 @@ struct CountSetArgument {
 
 #ifdef __CUDACC__
 
-template <class T> __device__ __forceinline__ T value_at(const Column &column, uint64_t row) {
-    return ((const T *)column.values)[row];
-}
-
-// A value of at most 64 bits, sign-extended. Codes and Bool are unsigned.
-__device__ __forceinline__ int64_t integer_at(const Column &column, uint64_t row) {
-    switch (column.type) {
-    case 0:
-        return value_at<uint8_t>(column, row);
-    case 1:
-        return value_at<int16_t>(column, row);
-    case 2:
-        return value_at<int32_t>(column, row);
-    case 3:
-        return value_at<int64_t>(column, row);
-    default:
-        return value_at<uint32_t>(column, row);
-    }
-}
-
 // As generated kernels hash a key: I128 is two words.
 __device__ __forceinline__ uint64_t hash_row(const BuildArgument &a, uint64_t row) {
     uint64_t hash = 0;
@@ -199,7 +174,7 @@ __device__ __forceinline__ bool same_keys(const BuildArgument &a, uint64_t left,
 __device__ __forceinline__ uint64_t packed_payload(const BuildArgument &a, uint64_t row) {
     uint64_t packed = 0;
     for (uint32_t i = 0; i < a.npayload; ++i) {
-        const bool null = a.payload[i].nulls && a.payload[i].nulls[row];
+        const bool null = is_null(a.payload[i], row);
         const uint64_t field = null ? 0 : (uint64_t)integer_at(a.payload[i], row) - a.bias[i];
         packed |= field << a.shift[i];
     }
@@ -253,7 +228,7 @@ extern "C" __global__ void column_ranges(const RangesArgument a) {
         int64_t high = -0x7fffffffffffffffLL - 1;
         for (uint64_t row = a.first + blockIdx.x * blockDim.x + threadIdx.x; row < rows;
              row += gridDim.x * blockDim.x) {
-            if (column.nulls && column.nulls[row])
+            if (is_null(column, row))
                 continue;
             const int64_t v = integer_at(column, row);
             low = v < low ? v : low;
@@ -342,11 +317,8 @@ extern "C" __global__ void widen_entries(const WidenArgument a) {
     }
 }
 
-__device__ __forceinline__ uint64_t first_index() { return (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ uint64_t index_step() { return (uint64_t)gridDim.x * blockDim.x; }
-
 __device__ __forceinline__ int64_t bound_at(const Column &column, int64_t null, uint64_t row) {
-    return column.nulls && column.nulls[row] ? null : integer_at(column, row);
+    return is_null(column, row) ? null : integer_at(column, row);
 }
 
 extern "C" __global__ void make_places(const PlacesArgument a) {

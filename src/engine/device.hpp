@@ -135,6 +135,18 @@ struct RowTable {
     }
 };
 
+// Rows of a result in the device's memory, each column in one piece, its values as wide as their type and some zeros behind them, for loads of
+// several at once. They do not change any more.
+struct DeviceRows {
+    struct Column {
+        Type type = Type::I64;
+        BufferRef values, nulls; // nulls: nrows bytes, 1 = NULL; nullptr: no NULL
+        ColumnStats stats;       // any_null, any_value: there may be one; of floats no more than that
+    };
+    size_t nrows = 0;
+    std::vector<Column> columns;
+};
+
 // The finished table of a build. It does not change any more and may be used by several executions, at once too.
 class BuiltTable {
   public:
@@ -214,6 +226,13 @@ class Execution {
     // chunks have all rows and the device need not group by the arguments of DISTINCT aggregates. False, and nothing run: it needs to.
     virtual bool run_to_result(const std::vector<ChunkView> &, GroupTable &) { return false; }
     virtual RowTable run_rows(const std::vector<ChunkView> &chunks) = 0;
+    // Of a program with windows, where these chunks have all rows: the result, as apply_windows() makes it of run_rows()'s (window.hpp).
+    // False: that is to be done.
+    virtual bool run_windows(const std::vector<ChunkView> &, DeviceRows &) { return false; }
+    // Rows [first, first + count) of such a result; and its column as who reads it wants it: a type of integers, and what values stay below
+    // (0: anything).
+    virtual RowTable copy_rows(const DeviceRows &, size_t /* first */, size_t /* count */) { return RowTable(); }
+    virtual void cast_column(const DeviceRows &, DeviceRows::Column &, Type, int128 /* limit */) {}
     // Of a join that keeps its table's rows (ir::keeps_table), when its pipeline has run: those that were no row's partner, as
     // bits by row. And the payload of a finished build as a chunk, row by row, if some join keeps its rows; `memory` holds
     // what had to be made for that.

@@ -9,7 +9,9 @@
 // is staged at most once per scan, and a lookup must cover every code that was staged: wrong orders cannot become wrong results.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -168,6 +170,7 @@ class Session {
     void filter_groups();
     void order_groups();
     void collect_rows(const PassInput &input);
+    bool compute_windows(const PassInput &input);
     void order_rows();
     void add_rows(RowTable &&pass);
     void run_rest();
@@ -176,7 +179,7 @@ class Session {
     void collect_arguments(const PassInput &input, bool last);
     void order_sets();
     template <class Run> auto with_room(Run run) -> decltype(run());
-    template <class Work> void with_results(Work work);
+    void with_results(const std::function<void()> &work);
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
     void count(const ExecutionStats &stats);
     bool is_uncounted() const;            // of a program that reads a table with hidden rows nothing shows
@@ -210,7 +213,9 @@ class Session {
     bool any_pass_ = false; // of the main pipeline
     GroupTable groups_;
     RowTable rows_;
-    size_t fetched_ = 0;        // groups, or rows of the first block
+    std::optional<DeviceRows> device_rows_; // instead of them: a result that is in the device's memory
+    size_t copied_ = 0;                     // of these into rows_
+    size_t fetched_ = 0;                    // groups, or rows of the first block
     ExecutionStats rest_stats_; // of the executions that ran over unmatched rows, or before
     ExecutionStats counted_;    // what the counters already have
     uint64_t chunks_skipped_ = 0, rows_skipped_ = 0;

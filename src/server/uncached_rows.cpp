@@ -11,6 +11,7 @@ namespace {
 constexpr uint32_t first_rows =
     1024; // of a fresh buffer: mostly it is the only one, of a few pages that somebody is changing
 constexpr size_t buffer_slack = 64; // bytes behind the last row, for vector loads
+constexpr size_t max_rows_of_view = size_t(1) << 31;
 
 void note(ColumnStats &stats, int64_t value) {
     stats.any_value = true;
@@ -356,7 +357,8 @@ void BatchRows::clear() {
 size_t StagedRows::next() {
     first_ += count_;
     const size_t left = rows_->nrows() - first_;
-    count_ = std::min(left, std::max<size_t>(transient_limit / std::max<size_t>(rows_->row_bytes(), 1), 1));
+    const size_t fit = rows_->on_device() ? max_rows_of_view : transient_limit / std::max<size_t>(rows_->row_bytes(), 1);
+    count_ = std::min(left, std::max<size_t>(fit, 1));
     return left - count_;
 }
 
@@ -365,6 +367,18 @@ void StagedRows::add_to(PassInput &input) {
         return;
     ChunkView view;
     view.nrows = static_cast<uint32_t>(count_);
+    if (rows_->on_device()) {
+        for (const StageRows::Column &column : rows_->columns()) {
+            ColumnView of = column_view(column.type, Frame(), column.device_values.get(), column.device_nulls.get(),
+                                        column.stats);
+            of.values = static_cast<const uint8_t *>(of.values) + first_ * type_width(column.type);
+            of.nulls += of.nulls != nullptr ? first_ : 0;
+            view.columns.push_back(of);
+        }
+        input.chunks.push_back(std::move(view));
+        input.rows += count_;
+        return;
+    }
     for (const StageRows::Column &column : rows_->columns())
         view.columns.push_back(upload_column(
             device_, allocate_,

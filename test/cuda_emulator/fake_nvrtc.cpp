@@ -80,14 +80,21 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
     }
     std::string text = adapt(p->source);
     const std::regex kernel("extern \"C\" __global__ void (__launch_bounds__\\(\\d+\\) )?(\\w+)\\(");
-    for (std::sregex_iterator it(all.begin(), all.end(), kernel), end; it != end; ++it) {
-        const std::string name = (*it)[2];
+    const std::regex scan("\nGPUSCAN_SCAN\\((\\w+),"); // three kernels (device/scan.cuh)
+    std::vector<std::string> kernels;
+    for (std::sregex_iterator it(all.begin(), all.end(), kernel), end; it != end; ++it)
+        kernels.push_back((*it)[2]);
+    for (std::sregex_iterator it(all.begin(), all.end(), scan), end; it != end; ++it)
+        for (const char *step : {"_tiles", "_totals", "_rows"})
+            kernels.push_back((*it)[1].str() + step);
+    for (const std::string &name : kernels) {
         const bool fixed = p->source.find("void") == std::string::npos;
         const std::string scope = !fixed                                           ? ""
                                   : p->source.find("tables") != std::string::npos  ? "gpuscan::tables::"
                                   : p->source.find("pack") != std::string::npos    ? "gpuscan::packing::"
                                   : p->source.find("masks") != std::string::npos   ? "gpuscan::masks::"
                                   : p->source.find("measure") != std::string::npos ? "gpuscan::measuring::"
+                                  : p->source.find("windows") != std::string::npos ? "gpuscan::windows::"
                                                                                    : "gpuscan::decoding::";
         text +=
             "\nextern \"C\" void emulated_call_" + name + "(void *a) { emulator::call(" + scope + name + ", a); }\n";

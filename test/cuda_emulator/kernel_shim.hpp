@@ -113,7 +113,21 @@ template <class T> T __shfl_down_sync(unsigned, T v, int by) {
 template <class T> T __shfl_sync(unsigned mask, T v, int from) { // of the whole warp, or of __activemask()
     return mask == 0xffffffffu ? emulated_exchange(v, static_cast<unsigned>(from)) : v;
 }
-template <class T> unsigned __match_any_sync(unsigned mask, T) { return mask; } // of __activemask()
+inline void __syncwarp() { emulator::wait(emulator::block.warps[emulator::block.current / 32]); }
+// Of the whole warp, or of __activemask().
+template <class T> unsigned __match_any_sync(unsigned mask, T v) {
+    if (mask != 0xffffffffu)
+        return mask;
+    const unsigned first = emulator::block.current / 32 * 32;
+    emulator::Barrier &warp = emulator::block.warps[first / 32];
+    memcpy(emulator::block.slots[emulator::block.current], &v, sizeof(v));
+    emulator::wait(warp);
+    unsigned same = 0;
+    for (unsigned i = 0; i < 32; ++i)
+        same |= unsigned(memcmp(emulator::block.slots[first + i], &v, sizeof(v)) == 0) << i;
+    emulator::wait(warp);
+    return same;
+}
 inline unsigned __activemask() { return 1u << (emulator::block.current % 32); }
 inline unsigned __ballot_sync(unsigned mask, bool v) {
     if ((mask & (mask - 1)) == 0) // only the thread itself, from __activemask()

@@ -17,6 +17,7 @@
 // argument is, by host/evaluator.cpp and codegen/codegen_expression.cpp.
 #pragma once
 
+#include "device/window_frame.cuh"
 #include "engine/ir/functions.hpp"
 #include "engine/ir/types.hpp"
 
@@ -309,12 +310,8 @@ struct OrderKey {
     uint8_t unused[2] = {};
 };
 
-// Where a frame begins or ends. CurrentRow: the row, or with `peers` the first or last of those that tie with it.
-enum class FrameBound : uint8_t { UnboundedPreceding, Preceding, CurrentRow, Following, UnboundedFollowing };
-
-// What the offsets of a frame count: rows, groups of rows that tie, or the distance of the only order key's value. `Moments` are
-// dates (I32) and timestamps (I64), whose ends are infinities.
-enum class FrameUnit : uint8_t { Rows, Groups, Integers, Floats, Moments };
+using gpuscan::FrameBound;
+using gpuscan::FrameUnit;
 
 // A window of rows that are delivered: its partitions, their order, and of each row the frame.
 struct Window {

@@ -306,8 +306,24 @@ void StageRows::add(const RowTable &rows, const std::atomic<uint32_t> *cancel) {
     nrows_ = at;
 }
 
+void StageRows::share(const DeviceRows &rows, Execution &execution) {
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        DeviceRows::Column from = rows.columns[fields_[c].index];
+        const int128 limit = limit_of(fields_[c]);
+        if (!is_float(from.type) && (from.type != columns_[c].type || limit != 0))
+            execution.cast_column(rows, from, columns_[c].type, limit);
+        columns_[c].device_values = from.values;
+        columns_[c].device_nulls = from.nulls;
+        columns_[c].stats = from.stats;
+    }
+    nrows_ = rows.nrows;
+    on_device_ = true;
+}
+
 size_t StageRows::row_bytes() const {
     size_t bytes = 0;
+    if (on_device_)
+        return bytes;
     for (const Column &column : columns_)
         bytes += type_width(column.type) + 1;
     return bytes;

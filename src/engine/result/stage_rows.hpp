@@ -19,6 +19,7 @@ class StageRows {
         Type type = Type::I64;
         WorkArray<uint8_t> values;              // nrows values of type_width(type) bytes; that of a NULL is zero
         WorkArray<uint8_t> nulls;               // nrows bytes, 1 = NULL
+        BufferRef device_values, device_nulls;  // instead of both, as in DeviceRows
         ColumnStats stats;                      // of values that are not NULL; of floats only any_value and any_null
         std::shared_ptr<Dictionary> dictionary; // Code: whose entries the values are
     };
@@ -31,10 +32,13 @@ class StageRows {
     // Adds a row for each group, or each row. Throws DeviceError for a value that the column cannot have, OutOfWorkMemory.
     void add(const GroupTable &groups, const std::atomic<uint32_t> *cancel);
     void add(const RowTable &rows, const std::atomic<uint32_t> *cancel);
+    // Instead of any other rows: these, which stay where they are. `execution` is the one that has made them.
+    void share(const DeviceRows &rows, Execution &execution);
 
+    bool on_device() const { return on_device_; }
     size_t nrows() const { return nrows_; }
     const std::vector<Column> &columns() const { return columns_; }
-    size_t row_bytes() const; // with the flags of NULL
+    size_t row_bytes() const; // with the flags of NULL, of host memory
 
   private:
     void make_room(Column &column, size_t rows);
@@ -43,6 +47,7 @@ class StageRows {
     std::vector<Type> row_types_; // of a program that delivers rows
     size_t nkeys_ = 0, naggregates_ = 0;
     size_t nrows_ = 0;
+    bool on_device_ = false;
     std::vector<Column> columns_;
 };
 

@@ -5,6 +5,7 @@
 #include "engine/result/window_aggregates.hpp"
 #include "engine/result/window_bounds.hpp"
 #include "engine/result/window_functions.hpp"
+#include "engine/result/window_rules.hpp"
 #include "engine/util/in_parallel.hpp"
 
 namespace gpuscan {
@@ -28,12 +29,12 @@ class Windows {
     RowTable run() {
         const ir::Range windows = p_.main().windows;
         for (ir::Index w = 0; w < windows.count; ++w) // PostgreSQL looks at them even where there is no row
-            rules_.push_back(rule_of(p_.windows[windows.first + w]));
+            rules_.push_back(rule_of(p_, p_.windows[windows.first + w]));
         if (rows_.nrows == 0)
             return std::move(rows_);
         for (ir::Index w = 0; w < windows.count; ++w) {
             compute(w, p_.windows[windows.first + w]);
-            if (w == last_with_functions())
+            if (w == last_with_functions(p_))
                 drop_rows();
         }
         for (RowBlock &block : rows_.blocks) {
@@ -47,20 +48,6 @@ class Windows {
     }
 
   private:
-    ir::Index last_with_functions() const {
-        ir::Index last = 0;
-        const ir::Range functions = p_.main().window_functions;
-        for (ir::Index f = 0; f < functions.count; ++f)
-            last = std::max(last, p_.window_functions[functions.first + f].window);
-        return last;
-    }
-
-    bool has_functions(ir::Index window) const {
-        const auto first = p_.window_functions.begin() + p_.main().window_functions.first;
-        return std::any_of(first, first + p_.main().window_functions.count,
-                           [window](const ir::WindowFunction &function) { return function.window == window; });
-    }
-
     // By the tests of functions, when all of them are there.
     void drop_rows() {
         struct Test {
@@ -75,7 +62,7 @@ class Windows {
             const ir::WindowFunction &function = p_.window_functions[functions.first + f];
             int64_t bound = 0;
             if (function.tested != 0) {
-                const bool null = !number_of(function.bound, &bound);
+                const bool null = !number_of(p_, function.bound, &bound);
                 tests.push_back({place_of_function_[f], function.test, bound, null});
             }
         }
@@ -102,7 +89,7 @@ class Windows {
 
     void compute(ir::Index number, const ir::Window &window) {
         sort(window);
-        if (rows_.nrows == 0 || !has_functions(number))
+        if (rows_.nrows == 0 || !has_functions(p_, number))
             return;
         find_edges(window);
         find_bounds(number, window);
@@ -115,10 +102,6 @@ class Windows {
         flat_.clear();
         firsts_.resize(0);
         ends_.resize(0);
-    }
-
-    static bool has_offset(FrameBound bound) {
-        return bound == FrameBound::Preceding || bound == FrameBound::Following;
     }
 
     // Of offsets that do not count rows.
@@ -137,12 +120,12 @@ class Windows {
         const ir::Index constant = start ? window.start_offset : window.end_offset;
         if (window.unit == ir::FrameUnit::Groups) {
             each_slice([&](const Slice &slice) {
-                bound_by_groups(slice, start, preceding, offset_of(constant), memory_, bounds.data());
+                bound_by_groups(slice, start, preceding, offset_of(p_, constant), memory_, bounds.data());
             });
             return bounds.data();
         }
         const ir::OrderKey &order = p_.orders[window.keys.first + window.partition];
-        const Column key = flat(sort_column(order).column);
+        const Column key = flat(sort_column(p_, order).column);
         each_slice([&](const Slice &slice) {
             with_type(key.type, [&](auto value) {
                 using T = decltype(value);
@@ -150,30 +133,19 @@ class Windows {
                     bound_by_values<T>(slice, key, order, start, preceding, distance, bounds.data());
                 };
                 if constexpr (std::is_floating_point_v<T>)
-                    find(FloatRange{float_offset_of(constant)});
+                    find(frames::FloatRange{float_offset_of(p_, constant)});
                 else if (window.unit == ir::FrameUnit::Integers)
-                    find(IntegerRange{static_cast<int64_t>(offset_of(constant))});
+                    find(frames::IntegerRange{static_cast<int64_t>(offset_of(p_, constant))});
                 else if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>)
-                    find(MomentRange{static_cast<int64_t>(offset_of(constant))});
+                    find(frames::MomentRange{static_cast<int64_t>(offset_of(p_, constant))});
             });
         });
         return bounds.data();
     }
 
-    SortColumn sort_column(const ir::OrderKey &key) const {
-        const auto list = p_.lists.begin() + p_.main().payload.first;
-        const auto column = static_cast<size_t>(std::find(list, list + p_.main().payload.count, key.expr) - list);
-        return {column, p_.exprs[key.expr].type, key.descending != 0, key.nulls_first != 0};
-    }
-
     void sort(const ir::Window &window) {
-        std::vector<SortColumn> order;
-        for (ir::Index k = 0; k < window.keys.count; ++k)
-            order.push_back(sort_column(p_.orders[window.keys.first + k]));
-        const auto same = [](const SortColumn &a, const SortColumn &b) {
-            return a.column == b.column && a.descending == b.descending && a.nulls_first == b.nulls_first;
-        };
-        if (order.size() <= order_.size() && std::equal(order.begin(), order.end(), order_.begin(), same))
+        std::vector<SortColumn> order = sort_columns(p_, window);
+        if (begins_with(order, order_))
             return;
         rows_ = sort_rows(std::move(rows_), order, types_, memory_, cancel_);
         order_ = std::move(order);
@@ -220,7 +192,7 @@ class Windows {
     void find_edges(const ir::Window &window) {
         edges_.assign_zeros(rows_.nrows);
         for (ir::Index k = 0; k < window.keys.count; ++k) {
-            const Column key = flat(sort_column(p_.orders[window.keys.first + k]).column);
+            const Column key = flat(sort_column(p_, p_.orders[window.keys.first + k]).column);
             const uint8_t edge = k < window.partition ? partition_edge : peers_edge;
             in_slices(threads_, rows_.nrows, [&](unsigned, uint64_t first, uint64_t last) {
                 with_type(key.type, [&](auto value) {
@@ -235,38 +207,6 @@ class Windows {
             if (edges_[i] == partition_edge)
                 starts_.push_back(i);
         starts_.push_back(rows_.nrows);
-    }
-
-    // NULL: false.
-    bool number_of(ir::Index constant, int64_t *number) const {
-        *number = static_cast<int64_t>(p_.constants[constant].low);
-        return p_.constants[constant].null == 0;
-    }
-
-    uint64_t offset_of(ir::Index constant) const {
-        int64_t offset = 0;
-        if (constant != ir::none && (!number_of(constant, &offset) || offset < 0))
-            throw DeviceError("an offset of a frame is NULL or negative");
-        return static_cast<uint64_t>(offset);
-    }
-
-    double float_offset_of(ir::Index constant) const {
-        double offset = 0;
-        if (constant != ir::none)
-            memcpy(&offset, &p_.constants[constant].low, sizeof offset);
-        if (constant != ir::none && (p_.constants[constant].null != 0 || !(offset >= 0)))
-            throw DeviceError("an offset of a frame is NULL or negative");
-        return offset;
-    }
-
-    FrameRule rule_of(const ir::Window &window) const {
-        if (window.unit == ir::FrameUnit::Floats) {
-            float_offset_of(window.start_offset);
-            float_offset_of(window.end_offset);
-            return {window.start, window.end, true, 0, 0};
-        }
-        return {window.start, window.end, window.peers != 0, offset_of(window.start_offset),
-                offset_of(window.end_offset)};
     }
 
     // Of rows, wherever their partitions begin.
@@ -298,12 +238,12 @@ class Windows {
         const Type type = p_.window_type(function);
         auto own = std::make_shared<OwnColumn>(memory_);
         own->values.resize(rows_.nrows * type_width(type));
-        const bool nullable = kind > WindowKind::CumeDist && kind != WindowKind::CountRows && kind != WindowKind::Count;
+        const bool nullable = may_be_null(kind);
         if (nullable)
             own->nulls.assign_zeros(rows_.nrows);
         const Result to = {own->values.data(), nullable ? own->nulls.data() : nullptr};
         int64_t number = 0;
-        if (function.number != ir::none && !number_of(function.number, &number)) {
+        if (function.number != ir::none && !number_of(p_, function.number, &number)) {
             memset(to.values, 0, rows_.nrows * type_width(type));
             memset(to.nulls, 1, rows_.nrows);
         } else {

@@ -12,6 +12,10 @@
 
 namespace gpuscan::window_parts {
 
+using frames::Frame;
+using frames::frame_of;
+using frames::FrameRule;
+using frames::Place;
 using ir::FrameBound;
 using ir::WindowKind;
 
@@ -69,47 +73,6 @@ template <class T> void find_edges(const Column &key, uint8_t edge, size_t first
 }
 
 // ---- rows and their frames ----
-
-struct Frame {
-    size_t first, end; // none: end <= first
-    size_t rows() const { return end > first ? end - first : 0; }
-};
-
-struct FrameRule {
-    FrameBound start, end;
-    bool peers;
-    uint64_t start_offset, end_offset;
-    const uint64_t *firsts = nullptr, *ends = nullptr; // by row, where offsets do not count rows
-};
-
-// A row: its partition, and the rows that tie with it.
-struct Place {
-    size_t row, begin, end, first_peer, end_of_peers;
-};
-
-size_t back(size_t row, size_t begin, uint64_t offset) { return offset > row - begin ? begin : row - offset; }
-size_t ahead(size_t row, size_t end, uint64_t offset) { return offset > end - row ? end : row + offset; }
-
-inline Frame frame_of(const FrameRule &rule, const Place &at) {
-    Frame frame = {at.begin, at.end};
-    if (rule.firsts != nullptr)
-        frame.first = rule.firsts[at.row];
-    else if (rule.start == FrameBound::Preceding)
-        frame.first = back(at.row, at.begin, rule.start_offset);
-    else if (rule.start == FrameBound::CurrentRow)
-        frame.first = rule.peers ? at.first_peer : at.row;
-    else if (rule.start == FrameBound::Following)
-        frame.first = ahead(at.row, at.end, rule.start_offset);
-    if (rule.ends != nullptr)
-        frame.end = rule.ends[at.row];
-    else if (rule.end == FrameBound::Preceding)
-        frame.end = rule.end_offset > at.row - at.begin ? at.begin : at.row - rule.end_offset + 1;
-    else if (rule.end == FrameBound::CurrentRow)
-        frame.end = rule.peers ? at.end_of_peers : at.row + 1;
-    else if (rule.end == FrameBound::Following)
-        frame.end = ahead(at.row + 1, at.end, rule.end_offset);
-    return frame;
-}
 
 // Partitions of one thread, or those that its rows are in.
 struct Slice {
