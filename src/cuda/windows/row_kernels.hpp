@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "cuda/shared_state.hpp"
 #include "device/windows.cuh"
 
 namespace gpuscan::cuda {
 
-// Memory that it allocates is held until the next wait(), so that nothing is given away that a kernel still uses.
+// Memory that kernels use is given away by wait() alone, when nobody else holds it any more: whoever drops a buffer need not know what was
+// launched and has not ended.
 class RowKernels {
   public:
     RowKernels(const SharedState &state, StreamContext &streams, ModuleRef module, const std::atomic<uint32_t> *cancel,
@@ -34,7 +36,13 @@ class RowKernels {
         launch_tiles((name + "_rows").c_str(), tiles, &operation);
     }
 
-    BufferRef allocate(size_t bytes) { return streams_.allocate(std::max<size_t>(bytes, 1)); }
+    BufferRef allocate(size_t bytes) { return hold(streams_.allocate(std::max<size_t>(bytes, 1))); }
+    // Memory from elsewhere that kernels use.
+    BufferRef hold(BufferRef buffer) {
+        if (buffer)
+            held_.push_back(buffer);
+        return buffer;
+    }
     template <class T> T *array(BufferRef &buffer, uint64_t count) {
         buffer = allocate(count * sizeof(T));
         return static_cast<T *>(buffer->data);
@@ -46,6 +54,9 @@ class RowKernels {
         streams_.fetch_control();
         stats_.kernel_us += streams_.wait(cancel_);
         streams_.start_clock();
+        held_.erase(std::remove_if(held_.begin(), held_.end(),
+                                   [](const BufferRef &buffer) { return buffer.use_count() == 1; }),
+                    held_.end());
         return streams_.fetched().status;
     }
     // A copy of what is in device memory, and wait().
@@ -72,6 +83,7 @@ class RowKernels {
     const ModuleRef module_;
     const std::atomic<uint32_t> *const cancel_;
     ExecutionStats &stats_;
+    std::vector<BufferRef> held_;
 };
 
 } // namespace gpuscan::cuda

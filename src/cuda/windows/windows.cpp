@@ -63,7 +63,12 @@ class Windows {
   public:
     Windows(RowKernels &kernels, const Program &program, std::vector<HeldColumn> columns, uint64_t rows)
         : k_(kernels), p_(program), columns_(std::move(columns)), rows_(rows), order_(kernels, columns_, rows),
-          results_(program.main().window_functions.count), in_order_(columns_.size()) {}
+          results_(program.main().window_functions.count), in_order_(columns_.size()) {
+        for (const HeldColumn &column : columns_) {
+            k_.hold(column.values);
+            k_.hold(column.nulls);
+        }
+    }
 
     bool run(DeviceRows &result) {
         const ir::Range windows = p_.main().windows;
@@ -510,6 +515,7 @@ void cast_column(RowKernels &kernels, DeviceRows::Column &column, uint64_t rows,
     kernels.streams().reset_control();
     kernels.streams().start_clock();
     const Drain drain(kernels.streams());
+    kernels.hold(column.values);
     const BufferRef to = kernels.allocate(rows * type_width(type) + tail_bytes);
     kernels.streams().fill(address_of(*to) + rows * type_width(type), 0, tail_bytes);
     windows::CastArgument a{};
