@@ -45,6 +45,7 @@ class CudaDeviceImpl : public CudaDevice {
         s.kernels->start(pack_source, Effort::Full);
         s.kernels->start(masks_source, Effort::Full);
         s.kernels->start(windows_source, Effort::Full);
+        s.kernels->start(group_columns_source, Effort::Full);
         register_pool(options);
         s.memory->warm_up(std::min<size_t>(first_pool_bytes, s.memory_total / 16));
         s.kernels->wait_idle(compiler_patience);

@@ -4,6 +4,7 @@
 
 #include "cuda/execution.hpp"
 #include "cuda/windows/windows.hpp"
+#include "device/group_columns.cuh"
 #include "device/tables.cuh"
 #include "engine/codegen/codegen.hpp"
 #include "engine/ir/value_range.hpp"
@@ -160,6 +161,7 @@ class CudaExecution : public Execution {
         return done;
     }
     uint64_t groups_dropped() const override { return groups_dropped_; }
+    bool group_columns(const std::vector<StageColumn> &fields, DeviceRows &result) override;
     uint64_t groups_left() const override { return gathered_ ? gathered_->count - gathered_->next : 0; }
     GroupTable more_groups() override {
         GroupTable groups(state_->work_memory);
@@ -343,6 +345,10 @@ class CudaExecution : public Execution {
     uint64_t put_group(GroupTable &groups, uint64_t at, const Kernel &kernel, const codegen::GroupShape &group,
                        const uint64_t *record, uint64_t number, const std::vector<KeyPlan> &plan) const;
 
+    // their fields for the next program (group_columns.cpp)
+    void plan_key(const Gathered &gathered, Index index, group_columns::Argument &a) const;
+    bool plan_aggregate(const Gathered &gathered, const StageColumn &column, group_columns::Argument &a) const;
+
     // which of them are wanted (group_conditions.cpp)
     void put_conditions(const Kernel &kernel, const codegen::GroupShape &group, tables::GatherArgument &argument) const;
 
@@ -353,7 +359,7 @@ class CudaExecution : public Execution {
     void make_area(RowArea &area, uint64_t capacity, uint64_t least, bool host);
     void hand_over(RowArea &area, RowTable &rows);
     uint64_t collect_rows(const std::vector<ChunkView> &chunks, std::vector<HeldColumn> &columns);
-    RowKernels row_kernels();
+    RowKernels row_kernels(const char *source);
 
     std::shared_ptr<SharedState> state_;
     Program program_;            // with the bounds that are added to builds

@@ -111,7 +111,6 @@ CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codege
     stats_.kernel_us += streams_->wait(cancel_);
     if (streams_->fetched().counter != count)
         throw DeviceError("the number of groups changed while they were read");
-    stats_.link_bytes += count * record;
     gathered.records = out;
     return gathered;
 }
@@ -123,6 +122,7 @@ void CudaExecution::take_groups(Gathered &gathered, uint64_t most, GroupTable &g
         return;
     gathered.next = end;
     const size_t record = gathered.record();
+    stats_.link_bytes += (end - begin) * record;
     uint64_t to = groups.ngroups;
     make_room(groups, end - begin, gathered.plan.size(), gathered.kernel);
     const uint64_t per_piece = std::max<uint64_t>(1, piece_bytes / record);
@@ -159,7 +159,8 @@ void CudaExecution::take_groups(Gathered &gathered, uint64_t most, GroupTable &g
 void CudaExecution::read_entries(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
                                  uint64_t entries, const std::vector<KeyPlan> &plan, GroupTable &groups) {
     Gathered gathered = gather(kernel, group, table, entries, plan);
-    take_groups(gathered, keep_groups_ ? state_->groups.kept_groups : gathered.count, groups);
+    const bool stay = keep_groups_ && gathered.count > state_->groups.few_groups;
+    take_groups(gathered, stay ? 0 : gathered.count, groups);
     if (gathered.next < gathered.count)
         gathered_ = std::make_unique<Gathered>(std::move(gathered));
 }

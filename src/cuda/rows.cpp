@@ -347,9 +347,8 @@ uint64_t CudaExecution::collect_rows(const std::vector<ChunkView> &chunks, std::
     }
 }
 
-RowKernels CudaExecution::row_kernels() {
-    return RowKernels(*state_, *streams_, state_->prepared->get(windows_source, cancel_, &stats_.compile_us), cancel_,
-                      stats_);
+RowKernels CudaExecution::row_kernels(const char *source) {
+    return RowKernels(*state_, *streams_, state_->prepared->get(source, cancel_, &stats_.compile_us), cancel_, stats_);
 }
 
 bool CudaExecution::run_windows(const std::vector<ChunkView> &chunks, DeviceRows &result) {
@@ -362,7 +361,7 @@ bool CudaExecution::run_windows(const std::vector<ChunkView> &chunks, DeviceRows
         const uint64_t rows = collect_rows(chunks, columns);
         if (rows > max_window_rows || (rows == 0 && columns.empty()))
             return;
-        RowKernels kernels = row_kernels();
+        RowKernels kernels = row_kernels(windows_source);
         done = compute_windows(kernels, program_, std::move(columns), rows, result);
         stats_.rows_out += done ? result.nrows : 0;
     });
@@ -371,7 +370,7 @@ bool CudaExecution::run_windows(const std::vector<ChunkView> &chunks, DeviceRows
 
 void CudaExecution::cast_column(const DeviceRows &rows, DeviceRows::Column &column, Type type, int128 limit) {
     quietly([&] {
-        RowKernels kernels = row_kernels();
+        RowKernels kernels = row_kernels(windows_source);
         cuda::cast_column(kernels, column, rows.nrows, type, limit);
     });
 }

@@ -72,6 +72,7 @@ inline const char *const tables_source = "#include \"device/tables.cuh\"\n";
 inline const char *const decode_source = "#include \"device/decode.cuh\"\n";
 inline const char *const masks_source = "#include \"device/masks.cuh\"\n";
 inline const char *const pack_source = "#include \"device/pack.cuh\"\n";
+inline const char *const group_columns_source = "#include \"device/group_columns.cuh\"\n";
 inline const char *const windows_source = "#include \"device/windows.cuh\"\n";
 
 } // namespace gpuscan::cuda

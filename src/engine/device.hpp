@@ -222,6 +222,9 @@ class Execution {
     virtual uint64_t groups_left() const { return 0; }
     virtual GroupTable more_groups() { return GroupTable(); }
     virtual uint64_t groups_dropped() const { return 0; }
+    // Of groups all of which it keeps: these fields, finished as StageRows does it. False: they are to be brought. Throws DeviceError for a value
+    // that a field cannot have.
+    virtual bool group_columns(const std::vector<ir::StageColumn> &, DeviceRows &) { return false; }
     // Of a program that groups once more, by all keys of the result (Program::counts_distinct): the groups of the result, where these
     // chunks have all rows and the device need not group by the arguments of DISTINCT aggregates. False, and nothing run: it needs to.
     virtual bool run_to_result(const std::vector<ChunkView> &, GroupTable &) { return false; }

@@ -31,7 +31,6 @@ constexpr size_t compared_rows = 512, compared_part = 32;
 constexpr size_t compared_from_device = size_t(1) << 19;
 constexpr int max_rough_runs = 3;     // over rough ranks, then they are completed
 constexpr uint64_t rows_per_text = 8; // that a program may run over twice, rather than sort all texts
-constexpr int run_attempts = 3;       // of the main pipeline, evicting in between when the device runs out of memory
 
 bool is_staging(Command command) {
     return command == Command::StageMany || command == Command::Stage || command == Command::Decode ||
@@ -554,22 +553,6 @@ void Session::keep_built(uint32_t pipeline, BuildIdentity identity, bool by_rows
     } else if (identity.described != 0) {
         identity.forget_rows();
         table_ids_[pipeline] = same ? id : tables.keep_described(std::move(identity), table);
-    }
-}
-
-// A pass of the main pipeline, tried again with more of the device's memory where that was too little.
-template <class Run> auto Session::with_room(Run run) -> decltype(run()) {
-    for (int attempt = 1;; ++attempt) {
-        try {
-            return run();
-        } catch (const OutOfWorkMemory &) {
-            throw;
-        } catch (const OutOfDeviceMemory &) {
-            if (attempt == run_attempts)
-                throw;
-            const DeviceInfo info = device_->device->info();
-            device_->cache.make_room(info.memory_limit / 4 * size_t(attempt));
-        }
     }
 }
 

@@ -222,4 +222,21 @@ class Session {
     uint64_t groups_dropped_ = 0;
 };
 
+// Work of the device, tried again with more of its memory where that was too little.
+template <class Run> auto Session::with_room(Run run) -> decltype(run()) {
+    constexpr int attempts = 3;
+    for (int attempt = 1;; ++attempt) {
+        try {
+            return run();
+        } catch (const OutOfWorkMemory &) {
+            throw;
+        } catch (const OutOfDeviceMemory &) {
+            if (attempt == attempts)
+                throw;
+            const DeviceInfo info = device_->device->info();
+            device_->cache.make_room(info.memory_limit / 4 * size_t(attempt));
+        }
+    }
+}
+
 } // namespace gpuscan

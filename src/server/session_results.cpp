@@ -84,8 +84,12 @@ void Session::keep(MessageReader &in, MessageWriter &out) {
     with_results([&] {
         auto rows = std::make_shared<StageRows>(program_, std::move(columns), std::move(dictionaries),
                                                 device_->device->work_memory());
+        DeviceRows finished;
         if (device_rows_)
-            rows->share(*device_rows_, *execution_);
+            rows->share_cells(*device_rows_, *execution_);
+        else if (groups_.ngroups == 0 && execution_->groups_left() > 0 &&
+                 with_room([&] { return finished = DeviceRows(), execution_->group_columns(rows->fields(), finished); }))
+            rows->share(std::move(finished));
         rows->add(rows_, cancel_); // none where there are groups, and the other way round
         rows->add(groups_, cancel_);
         while (execution_->groups_left() > 0) {

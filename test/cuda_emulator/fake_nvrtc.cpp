@@ -95,6 +95,7 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
                                   : p->source.find("masks") != std::string::npos   ? "gpuscan::masks::"
                                   : p->source.find("measure") != std::string::npos ? "gpuscan::measuring::"
                                   : p->source.find("windows") != std::string::npos ? "gpuscan::windows::"
+                                  : p->source.find("group_columns") != std::string::npos ? "gpuscan::group_columns::"
                                                                                    : "gpuscan::decoding::";
         text +=
             "\nextern \"C\" void emulated_call_" + name + "(void *a) { emulator::call(" + scope + name + ", a); }\n";

@@ -420,6 +420,7 @@ TEST_F(CudaDeviceTest, WaysOfGrouping) {
     ways[1].first = "in device memory";
     ways[1].second.block_bytes = ways[1].second.large_bytes = 0;
     ways[1].second.cells = 0;
+    ways[1].second.few_groups = 0;
     ways[1].second.kept_groups = 7;
     ways[2].first = "one copy";
     ways[2].second.copies = 1;

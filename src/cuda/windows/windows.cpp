@@ -416,7 +416,6 @@ class Windows {
 
     void deliver(DeviceRows &result) {
         result.nrows = rows_;
-        std::vector<windows::OrderRange> ranges;
         const auto put = [&](const HeldColumn &column) {
             DeviceRows::Column to;
             to.type = column.type;
@@ -425,7 +424,6 @@ class Windows {
             to.stats.any_null = column.nulls != nullptr;
             to.stats.any_value = rows_ > 0;
             result.columns.push_back(std::move(to));
-            ranges.push_back({~0ull, 0, 0, 0});
         };
         for (size_t c = 0; c < p_.main().result_keys; ++c)
             put(in_order(c));
@@ -436,32 +434,7 @@ class Windows {
         }
         for (size_t f = 0; f < results_.size(); ++f)
             result.columns[p_.main().result_keys + f].type = p_.window_type(function_at(static_cast<ir::Index>(f)));
-        find_ranges(result, ranges);
-    }
-
-    void find_ranges(DeviceRows &result, std::vector<windows::OrderRange> &ranges) {
-        if (rows_ == 0 || ranges.empty())
-            return;
-        const size_t bytes = ranges.size() * sizeof ranges[0];
-        const BufferRef found = k_.streams().send(ranges.data(), bytes);
-        for (size_t c = 0; c < ranges.size(); ++c) {
-            const DeviceRows::Column &column = result.columns[c];
-            windows::OrderRangeArgument a{};
-            a.rows = rows_;
-            a.column = HeldColumn{column.type, column.values, column.nulls}.flat();
-            a.range = static_cast<windows::OrderRange *>(found->data) + c;
-            if (!is_float(column.type))
-                k_.launch("order_range", rows_, &a);
-        }
-        k_.fetch(*found, ranges.data(), bytes);
-        for (size_t c = 0; c < ranges.size(); ++c) {
-            ColumnStats &stats = result.columns[c].stats;
-            stats.any_wide = ranges[c].wide != 0;
-            if (ranges[c].low > ranges[c].high)
-                continue;
-            stats.min = static_cast<int64_t>(ranges[c].low ^ (uint64_t(1) << 63));
-            stats.max = static_cast<int64_t>(ranges[c].high ^ (uint64_t(1) << 63));
-        }
+        find_ranges(k_, result);
     }
 
     RowKernels &k_;
@@ -509,6 +482,32 @@ bool compute_windows(RowKernels &kernels, const Program &program, std::vector<He
     if (kernels.streams().fetched().status & status_row_error)
         throw DeviceError("a sum of a window overflows, or a bound of a frame is out of range");
     return true;
+}
+
+void find_ranges(RowKernels &kernels, DeviceRows &rows) {
+    std::vector<windows::OrderRange> ranges(rows.columns.size(), windows::OrderRange{~0ull, 0, 0, 0});
+    if (rows.nrows == 0 || ranges.empty())
+        return;
+    const size_t bytes = ranges.size() * sizeof ranges[0];
+    const BufferRef found = kernels.streams().send(ranges.data(), bytes);
+    for (size_t c = 0; c < ranges.size(); ++c) {
+        const DeviceRows::Column &column = rows.columns[c];
+        windows::OrderRangeArgument a{};
+        a.rows = rows.nrows;
+        a.column = HeldColumn{column.type, column.values, column.nulls}.flat();
+        a.range = static_cast<windows::OrderRange *>(found->data) + c;
+        if (!is_float(column.type))
+            kernels.launch("order_range", rows.nrows, &a);
+    }
+    kernels.fetch(*found, ranges.data(), bytes);
+    for (size_t c = 0; c < ranges.size(); ++c) {
+        ColumnStats &stats = rows.columns[c].stats;
+        stats.any_wide = ranges[c].wide != 0;
+        if (ranges[c].low > ranges[c].high)
+            continue;
+        stats.min = static_cast<int64_t>(ranges[c].low ^ (uint64_t(1) << 63));
+        stats.max = static_cast<int64_t>(ranges[c].high ^ (uint64_t(1) << 63));
+    }
 }
 
 void cast_column(RowKernels &kernels, DeviceRows::Column &column, uint64_t rows, Type type, int128 limit) {

@@ -24,6 +24,9 @@ bool can_compute_windows(const Program &program);
 bool compute_windows(RowKernels &kernels, const Program &program, std::vector<HeldColumn> columns, uint64_t rows,
                      DeviceRows &result);
 
+// Bounds of the columns' values, and whether some have more than 64 bits.
+void find_ranges(RowKernels &kernels, DeviceRows &rows);
+
 // As who reads the column wants it: an integer type, and what values stay below (0: anything). Throws DeviceError for a value that is
 // too large.
 void cast_column(RowKernels &kernels, DeviceRows::Column &column, uint64_t rows, Type type, int128 limit);

@@ -50,6 +50,12 @@ struct Field {
     }
 };
 
+} // namespace
+
+int128 limit_of(const ir::StageColumn &column) { return column.digits != 0 ? power_of_ten(column.digits) : 0; }
+
+namespace {
+
 // What is learnt of an integer that the column has as `stored`; `limit`: 0, or what it must stay below.
 template <class Value, class Stored> void check_integer(Value value, Stored stored, int128 limit, ColumnStats &stats) {
     if (static_cast<int128>(stored) != value || (limit != 0 && (value >= limit || value <= -limit)))
@@ -63,8 +69,6 @@ template <class Value, class Stored> void check_integer(Value value, Stored stor
     stats.min = std::min(stats.min, narrow);
     stats.max = std::max(stats.max, narrow);
 }
-
-int128 limit_of(const ir::StageColumn &column) { return column.digits != 0 ? power_of_ten(column.digits) : 0; }
 
 // use(a value of the C++ type), of all but floats.
 template <class Use> void with_integer(Type type, const Use &use) {
@@ -306,18 +310,27 @@ void StageRows::add(const RowTable &rows, const std::atomic<uint32_t> *cancel) {
     nrows_ = at;
 }
 
-void StageRows::share(const DeviceRows &rows, Execution &execution) {
+void StageRows::share(DeviceRows &&rows) {
     for (size_t c = 0; c < columns_.size(); ++c) {
-        DeviceRows::Column from = rows.columns[fields_[c].index];
-        const int128 limit = limit_of(fields_[c]);
-        if (!is_float(from.type) && (from.type != columns_[c].type || limit != 0))
-            execution.cast_column(rows, from, columns_[c].type, limit);
-        columns_[c].device_values = from.values;
-        columns_[c].device_nulls = from.nulls;
-        columns_[c].stats = from.stats;
+        columns_[c].device_values = std::move(rows.columns[c].values);
+        columns_[c].device_nulls = std::move(rows.columns[c].nulls);
+        columns_[c].stats = rows.columns[c].stats;
     }
     nrows_ = rows.nrows;
     on_device_ = true;
+}
+
+void StageRows::share_cells(const DeviceRows &rows, Execution &execution) {
+    DeviceRows own;
+    own.nrows = rows.nrows;
+    for (const ir::StageColumn &field : fields_) {
+        own.columns.push_back(rows.columns[field.index]);
+        DeviceRows::Column &column = own.columns.back();
+        const int128 limit = limit_of(field);
+        if (!is_float(column.type) && (column.type != field.type || limit != 0))
+            execution.cast_column(rows, column, field.type, limit);
+    }
+    share(std::move(own));
 }
 
 size_t StageRows::row_bytes() const {

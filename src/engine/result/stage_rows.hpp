@@ -32,11 +32,14 @@ class StageRows {
     // Adds a row for each group, or each row. Throws DeviceError for a value that the column cannot have, OutOfWorkMemory.
     void add(const GroupTable &groups, const std::atomic<uint32_t> *cancel);
     void add(const RowTable &rows, const std::atomic<uint32_t> *cancel);
-    // Instead of any other rows: these, which stay where they are. `execution` is the one that has made them.
-    void share(const DeviceRows &rows, Execution &execution);
+    // Instead of any other rows: these, which stay where they are. They have the columns, or a program's own, of which the columns are made;
+    // `execution` is the one that has made them.
+    void share(DeviceRows &&rows);
+    void share_cells(const DeviceRows &rows, Execution &execution);
 
     bool on_device() const { return on_device_; }
     size_t nrows() const { return nrows_; }
+    const std::vector<ir::StageColumn> &fields() const { return fields_; }
     const std::vector<Column> &columns() const { return columns_; }
     size_t row_bytes() const; // with the flags of NULL, of host memory
 
@@ -50,5 +53,8 @@ class StageRows {
     bool on_device_ = false;
     std::vector<Column> columns_;
 };
+
+// What integers of the column stay below; 0: anything.
+int128 limit_of(const ir::StageColumn &column);
 
 } // namespace gpuscan
