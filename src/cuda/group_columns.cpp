@@ -1,7 +1,8 @@
 // How do groups that stay in device memory become columns that the next program reads? What group_values.cpp does for those that leave
 // it, one kernel for each field (device/group_columns.cuh).
-#include "cuda/execution_state.hpp"
 #include "device/group_columns.cuh"
+
+#include "cuda/execution_state.hpp"
 #include "device/status.cuh"
 #include "engine/result/stage_rows.hpp"
 
@@ -47,7 +48,8 @@ void CudaExecution::plan_key(const Gathered &gathered, Index index, group_column
 }
 
 // False: no kernel finishes it.
-bool CudaExecution::plan_aggregate(const Gathered &gathered, const StageColumn &column, group_columns::Argument &a) const {
+bool CudaExecution::plan_aggregate(const Gathered &gathered, const StageColumn &column,
+                                   group_columns::Argument &a) const {
     const Aggregate &aggregate = program_.aggregates[program_.main().aggregates.first + column.index];
     const codegen::Components &parts = gathered.kernel.components[column.index];
     const uint32_t entry = gathered.kernel.key_words;

@@ -27,7 +27,7 @@ constexpr double first_rows_per_ms = 1e6, wanted_ms = 20;
 
 // Of rows that stay: so much room, or such a part of the device's memory, is taken before it is known how many they are.
 constexpr uint64_t min_first_bytes = 256u << 20, first_part = 16;
-constexpr size_t row_slack = 64;                   // zeros behind the last value
+constexpr size_t row_slack = 64;                  // zeros behind the last value
 constexpr uint64_t max_window_rows = 0xfffffff0u; // their numbers have 32 bits
 
 namespace {

@@ -30,10 +30,10 @@ struct Argument {
     const uint64_t *records;
     uint64_t groups;
     uint32_t record_words;
-    uint32_t rows;        // the word that counts the group's rows
-    uint32_t word;        // the field's first; of Part the number
-    uint32_t counted;     // the word that counts its values; 0 of them: NULL
-    uint32_t null_word;   // where a bit says that a key is NULL, none: no_word
+    uint32_t rows;      // the word that counts the group's rows
+    uint32_t word;      // the field's first; of Part the number
+    uint32_t counted;   // the word that counts its values; 0 of them: NULL
+    uint32_t null_word; // where a bit says that a key is NULL, none: no_word
     uint32_t null_bit;
     Field field;
     uint32_t from_type, type; // of the value, of the column: engine/ir/types.hpp's Type
@@ -63,7 +63,8 @@ __device__ __forceinline__ sem::i128 decoded(const Argument &a, const uint64_t *
     const uint64_t code = smallest ? ~v[0] : v[0];
     if (a.from_type == 5 || a.from_type == 6) // bits of a double
         return (sem::i128)(sem::u128)(code >> 63 ? code & ~(1ULL << 63) : ~code);
-    return a.from_type == 0 || a.from_type == 7 ? (sem::i128)(sem::u128)code : (sem::i128)(int64_t)(code ^ (1ULL << 63));
+    return a.from_type == 0 || a.from_type == 7 ? (sem::i128)(sem::u128)code
+                                                : (sem::i128)(int64_t)(code ^ (1ULL << 63));
 }
 
 __device__ __forceinline__ sem::i128 integer_of(const Argument &a, const uint64_t *record, int &error) {
@@ -104,8 +105,8 @@ __device__ __forceinline__ double sum_of_floats(const Argument &a, const uint64_
 }
 
 __device__ __forceinline__ void put_float(const Argument &a, const uint64_t *record, uint64_t i, int &error) {
-    double value = a.field == Field::Double ? sum_of_floats(a, record, error)
-                                            : float_of((uint64_t)integer_of(a, record, error));
+    double value =
+        a.field == Field::Double ? sum_of_floats(a, record, error) : float_of((uint64_t)integer_of(a, record, error));
     error |= (a.refused & 1) && sem::is_inf(value);
     error |= (a.refused & 2) && value == 0;
     if (a.averages)
@@ -116,18 +117,20 @@ __device__ __forceinline__ void put_float(const Argument &a, const uint64_t *rec
         ((double *)a.values)[i] = value;
 }
 
-template <class T> __device__ __forceinline__ void put_integer(const Argument &a, sem::i128 value, uint64_t i, int &error) {
+template <class T>
+__device__ __forceinline__ void put_integer(const Argument &a, sem::i128 value, uint64_t i, int &error) {
     ((T *)a.values)[i] = (T)value;
     error |= (sem::i128)(T)value != value || (a.limit != 0 && (value >= a.limit || value <= -a.limit));
 }
 
 __device__ __forceinline__ void put_value(const Argument &a, const uint64_t *record, uint64_t i, int &error) {
-    if (a.field == Field::Key && a.type == 5) {
-        ((uint32_t *)a.values)[i] = (uint32_t)record[a.word];
+    const bool key = a.field == Field::Part || a.field == Field::Key; // of floats the bits
+    if (key && a.type == 5) {
+        ((uint32_t *)a.values)[i] = (uint32_t)integer_of(a, record, error);
         return;
     }
-    if (a.field == Field::Key && a.type == 6) {
-        ((uint64_t *)a.values)[i] = record[a.word];
+    if (key && a.type == 6) {
+        ((uint64_t *)a.values)[i] = (uint64_t)integer_of(a, record, error);
         return;
     }
     if (a.type == 5 || a.type == 6)

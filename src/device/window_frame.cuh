@@ -109,9 +109,9 @@ struct MomentRange {
 
 // How far the frames of one window reach by the values of its only order key.
 struct ValueBound {
-    bool start;            // the frame's first row, not the one behind its last
-    bool back, less;       // of in_range()
-    bool nulls_first;      // where NULLs are in the order
+    bool start;       // the frame's first row, not the one behind its last
+    bool back, less;  // of in_range()
+    bool nulls_first; // where NULLs are in the order
 };
 GPUSCAN_HD ValueBound value_bound(bool start, bool preceding, bool descending, bool nulls_first) {
     return {start, preceding != descending, start == descending, nulls_first};

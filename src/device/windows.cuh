@@ -68,7 +68,7 @@ struct Ordinals {
     };
     uint64_t rows;
     const uint8_t *edges;
-    uint32_t *partitions, *groups;   // by row
+    uint32_t *partitions, *groups;     // by row
     uint32_t *partition_at, *group_at; // their first rows, and behind them the number of rows
     Sum *totals;
 #ifdef __CUDACC__
@@ -148,9 +148,9 @@ struct FunctionArgument {
     uint32_t *status;
     int64_t number;
     Kind kind;
-    bool narrow;    // the result has 64 bits
-    bool by_frame;  // the frame's rows are looked at one by one
-    uint8_t bytes;  // of a value of the argument
+    bool narrow;   // the result has 64 bits
+    bool by_frame; // the frame's rows are looked at one by one
+    uint8_t bytes; // of a value of the argument
 };
 
 // Of integers of at most 64 bits, and how many there are.
@@ -338,7 +338,8 @@ extern "C" __global__ void order_range(const OrderRangeArgument a) {
         high = number > high ? number : high;
     }
     for (int by = 16; by > 0; by /= 2) {
-        const unsigned long long l = __shfl_down_sync(0xffffffffu, low, by), h = __shfl_down_sync(0xffffffffu, high, by);
+        const unsigned long long l = __shfl_down_sync(0xffffffffu, low, by),
+                                 h = __shfl_down_sync(0xffffffffu, high, by);
         low = l < low ? l : low;
         high = h > high ? h : high;
     }
@@ -491,8 +492,8 @@ extern "C" __global__ void rank_rows(const FunctionArgument a) {
             break;
         default: { // Ntile: the first size % number buckets have a row more than the others
             const uint64_t n = (uint64_t)a.number, least = size / n, larger = size % n;
-            const uint64_t bucket = before < larger * (least + 1) ? before / (least + 1)
-                                                                  : larger + (before - larger * (least + 1)) / least;
+            const uint64_t bucket =
+                before < larger * (least + 1) ? before / (least + 1) : larger + (before - larger * (least + 1)) / least;
             ((int32_t *)a.values)[i] = (int32_t)(bucket + 1);
             a.nulls[i] = 0;
         }
@@ -500,7 +501,9 @@ extern "C" __global__ void rank_rows(const FunctionArgument a) {
     }
 }
 
-template <class T> __device__ __forceinline__ void show_value(const FunctionArgument &a, const FlatColumn &from, uint64_t row, bool there, uint64_t i) {
+template <class T>
+__device__ __forceinline__ void show_value(const FunctionArgument &a, const FlatColumn &from, uint64_t row, bool there,
+                                           uint64_t i) {
     const bool null = !there || is_null(from, row);
     ((T *)a.values)[i] = null ? T(0) : value_at<T>(from, row);
     a.nulls[i] = null;
@@ -623,7 +626,7 @@ extern "C" __global__ void test_rows(const TestArgument a) {
 // Integers as others who read them want them.
 extern "C" __global__ void cast_rows(const CastArgument a) {
     for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
-        const sem::i128 value = is_null(a.from, i)  ? 0
+        const sem::i128 value = is_null(a.from, i) ? 0
                                 : a.from.type == 4 ? value_at<sem::i128>(a.from, i)
                                                    : integer_at(a.from, i);
         bool fits = a.limit == 0 || (value < a.limit && value > -a.limit);

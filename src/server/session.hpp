@@ -216,8 +216,8 @@ class Session {
     std::optional<DeviceRows> device_rows_; // instead of them: a result that is in the device's memory
     size_t copied_ = 0;                     // of these into rows_
     size_t fetched_ = 0;                    // groups, or rows of the first block
-    ExecutionStats rest_stats_; // of the executions that ran over unmatched rows, or before
-    ExecutionStats counted_;    // what the counters already have
+    ExecutionStats rest_stats_;             // of the executions that ran over unmatched rows, or before
+    ExecutionStats counted_;                // what the counters already have
     uint64_t chunks_skipped_ = 0, rows_skipped_ = 0;
     uint64_t groups_dropped_ = 0;
 };

@@ -87,8 +87,9 @@ void Session::keep(MessageReader &in, MessageWriter &out) {
         DeviceRows finished;
         if (device_rows_)
             rows->share_cells(*device_rows_, *execution_);
-        else if (groups_.ngroups == 0 && execution_->groups_left() > 0 &&
-                 with_room([&] { return finished = DeviceRows(), execution_->group_columns(rows->fields(), finished); }))
+        else if (groups_.ngroups == 0 && execution_->groups_left() > 0 && with_room([&] {
+                     return finished = DeviceRows(), execution_->group_columns(rows->fields(), finished);
+                 }))
             rows->share(std::move(finished));
         rows->add(rows_, cancel_); // none where there are groups, and the other way round
         rows->add(groups_, cancel_);

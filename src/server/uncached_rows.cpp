@@ -357,7 +357,8 @@ void BatchRows::clear() {
 size_t StagedRows::next() {
     first_ += count_;
     const size_t left = rows_->nrows() - first_;
-    const size_t fit = rows_->on_device() ? max_rows_of_view : transient_limit / std::max<size_t>(rows_->row_bytes(), 1);
+    const size_t fit =
+        rows_->on_device() ? max_rows_of_view : transient_limit / std::max<size_t>(rows_->row_bytes(), 1);
     count_ = std::min(left, std::max<size_t>(fit, 1));
     return left - count_;
 }
@@ -369,8 +370,8 @@ void StagedRows::add_to(PassInput &input) {
     view.nrows = static_cast<uint32_t>(count_);
     if (rows_->on_device()) {
         for (const StageRows::Column &column : rows_->columns()) {
-            ColumnView of = column_view(column.type, Frame(), column.device_values.get(), column.device_nulls.get(),
-                                        column.stats);
+            ColumnView of =
+                column_view(column.type, Frame(), column.device_values.get(), column.device_nulls.get(), column.stats);
             of.values = static_cast<const uint8_t *>(of.values) + first_ * type_width(column.type);
             of.nulls += of.nulls != nullptr ? first_ : 0;
             view.columns.push_back(of);

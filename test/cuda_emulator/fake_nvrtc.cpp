@@ -89,14 +89,14 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
             kernels.push_back((*it)[1].str() + step);
     for (const std::string &name : kernels) {
         const bool fixed = p->source.find("void") == std::string::npos;
-        const std::string scope = !fixed                                           ? ""
-                                  : p->source.find("tables") != std::string::npos  ? "gpuscan::tables::"
-                                  : p->source.find("pack") != std::string::npos    ? "gpuscan::packing::"
-                                  : p->source.find("masks") != std::string::npos   ? "gpuscan::masks::"
-                                  : p->source.find("measure") != std::string::npos ? "gpuscan::measuring::"
-                                  : p->source.find("windows") != std::string::npos ? "gpuscan::windows::"
+        const std::string scope = !fixed                                                 ? ""
+                                  : p->source.find("tables") != std::string::npos        ? "gpuscan::tables::"
+                                  : p->source.find("pack") != std::string::npos          ? "gpuscan::packing::"
+                                  : p->source.find("masks") != std::string::npos         ? "gpuscan::masks::"
+                                  : p->source.find("measure") != std::string::npos       ? "gpuscan::measuring::"
+                                  : p->source.find("windows") != std::string::npos       ? "gpuscan::windows::"
                                   : p->source.find("group_columns") != std::string::npos ? "gpuscan::group_columns::"
-                                                                                   : "gpuscan::decoding::";
+                                                                                         : "gpuscan::decoding::";
         text +=
             "\nextern \"C\" void emulated_call_" + name + "(void *a) { emulator::call(" + scope + name + ", a); }\n";
         text += "extern \"C\" void emulated_" + name +

@@ -150,7 +150,8 @@ TEST_F(CudaGroupColumnsTest, RandomPrograms) {
     const uint64_t seeds = wish ? static_cast<uint64_t>(atoll(wish)) : 200;
     GroupTuning tuning;
     tuning.few_groups = 0;
-    tuning.dense_bytes = tuning.block_bytes = tuning.large_bytes = 0; // (small tables come with the status of their kernel)
+    tuning.dense_bytes = tuning.block_bytes = tuning.large_bytes =
+        0; // (small tables come with the status of their kernel)
     shared().device->tune_groups(tuning);
     size_t groups = 0;
     for (uint64_t seed = 1; seed <= 2 * seeds && !HasFailure(); ++seed) {

@@ -49,7 +49,8 @@ class CudaWindowsTest : public test::CudaTest {
         size_t all = 0, done = 0;
         cases([&](const Case &, size_t) { ++all; });
         const char *wish = getenv("GPUSCAN_TEST_SEEDS");
-        const size_t wanted = wish ? static_cast<size_t>(atoll(wish)) : all, step = std::max<size_t>(1, all / std::max<size_t>(1, wanted));
+        const size_t wanted = wish ? static_cast<size_t>(atoll(wish)) : all,
+                     step = std::max<size_t>(1, all / std::max<size_t>(1, wanted));
         size_t number = 0;
         cases([&](const Case &tried, size_t block_rows) {
             if (number++ % step != 0 || HasFatalFailure())

@@ -1,7 +1,6 @@
 // Window functions over rows, by threads of the host.
-#include "window_cases.hpp"
-
 #include "engine/result/window.hpp"
+#include "window_cases.hpp"
 
 namespace gpuscan {
 namespace {

@@ -39,8 +39,7 @@ const windows::OrderRange &WindowOrder::range(size_t column) {
 void WindowOrder::add(windows::WordField field, unsigned bits, bool of_partition) {
     if (bits == 0)
         return;
-    if (words_.empty() || words_.back().bits + bits > word_bits ||
-        words_.back().fields.size() == windows::max_fields)
+    if (words_.empty() || words_.back().bits + bits > word_bits || words_.back().fields.size() == windows::max_fields)
         words_.emplace_back();
     Word &word = words_.back();
     field.shift = word.bits;

@@ -54,9 +54,9 @@ class RowKernels {
         streams_.fetch_control();
         stats_.kernel_us += streams_.wait(cancel_);
         streams_.start_clock();
-        held_.erase(std::remove_if(held_.begin(), held_.end(),
-                                   [](const BufferRef &buffer) { return buffer.use_count() == 1; }),
-                    held_.end());
+        held_.erase(
+            std::remove_if(held_.begin(), held_.end(), [](const BufferRef &buffer) { return buffer.use_count() == 1; }),
+            held_.end());
         return streams_.fetched().status;
     }
     // A copy of what is in device memory, and wait().

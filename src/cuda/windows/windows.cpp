@@ -289,9 +289,9 @@ class Windows {
         }
         a.sums = sums != nullptr ? sums->sums : nullptr;
         a.counts = sums != nullptr ? sums->counts : nullptr;
-        return is_extreme(function.kind)        ? "extremes_of_frames"
-               : is_of_floats(p_, function)     ? "sum_frames_of_floats"
-                                                : "sum_frames";
+        return is_extreme(function.kind)    ? "extremes_of_frames"
+               : is_of_floats(p_, function) ? "sum_frames_of_floats"
+                                            : "sum_frames";
     }
 
     // Prefix sums of a column, for all functions of the window that need the same.

@@ -20,7 +20,8 @@ inline void bound_by_groups(const Slice &slice, bool start, bool preceding, uint
         size_t own = 0;
         for (size_t i = begin; i < end; ++i) {
             own += i == groups[own + 1];
-            const uint64_t other = preceding ? (offset > own ? count : own - offset) : frames::ahead(own, count, offset);
+            const uint64_t other =
+                preceding ? (offset > own ? count : own - offset) : frames::ahead(own, count, offset);
             if (preceding && offset > own)
                 bounds[i] = begin;
             else

@@ -47,9 +47,7 @@ inline frames::FrameRule rule_of(const Program &program, const ir::Window &windo
             nullptr};
 }
 
-constexpr bool has_offset(FrameBound bound) {
-    return bound == FrameBound::Preceding || bound == FrameBound::Following;
-}
+constexpr bool has_offset(FrameBound bound) { return bound == FrameBound::Preceding || bound == FrameBound::Following; }
 
 // Where the key's values are among the payload's columns, and how they are ordered.
 inline SortColumn sort_column(const Program &program, const ir::OrderKey &key) {
