@@ -561,14 +561,8 @@ bool Session::compute_windows(const PassInput &input) {
     if (program_.main().windows.count == 0 || input.chunks.empty())
         return false;
     DeviceRows rows;
-    try {
-        if (!with_room([&] { return rows = DeviceRows(), execution_->run_windows(input.chunks, rows); }))
-            return false;
-    } catch (const OutOfWorkMemory &) {
-        throw;
-    } catch (const OutOfDeviceMemory &) {
+    if (!try_with_room([&] { return rows = DeviceRows(), execution_->run_windows(input.chunks, rows); }))
         return false;
-    }
     device_rows_ = std::move(rows);
     return true;
 }

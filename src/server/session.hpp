@@ -170,6 +170,7 @@ class Session {
     void filter_groups();
     void order_groups();
     void collect_rows(const PassInput &input);
+    bool keep_on_device(StageRows &rows);
     bool compute_windows(const PassInput &input);
     void order_rows();
     void add_rows(RowTable &&pass);
@@ -179,6 +180,7 @@ class Session {
     void collect_arguments(const PassInput &input, bool last);
     void order_sets();
     template <class Run> auto with_room(Run run) -> decltype(run());
+    template <class Run> bool try_with_room(Run run);
     void with_results(const std::function<void()> &work);
     bool delivers_rows() const { return program_.main().sink == ir::SinkKind::Rows; }
     void count(const ExecutionStats &stats);
@@ -236,6 +238,17 @@ template <class Run> auto Session::with_room(Run run) -> decltype(run()) {
             const DeviceInfo info = device_->device->info();
             device_->cache.make_room(info.memory_limit / 4 * size_t(attempt));
         }
+    }
+}
+
+// False, too, if there is not enough of it.
+template <class Run> bool Session::try_with_room(Run run) {
+    try {
+        return with_room(run);
+    } catch (const OutOfWorkMemory &) {
+        throw;
+    } catch (const OutOfDeviceMemory &) {
+        return false;
     }
 }
 

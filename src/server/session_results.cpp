@@ -68,6 +68,18 @@ void Session::fetch(MessageWriter &out) {
         fetch_groups(out);
 }
 
+// What is in the device's memory may stay there. False: it comes to the host.
+bool Session::keep_on_device(StageRows &rows) {
+    if (device_rows_)
+        return try_with_room([&] { return rows.share_cells(*device_rows_, *execution_), true; });
+    DeviceRows columns;
+    if (groups_.ngroups > 0 || execution_->groups_left() == 0 ||
+        !try_with_room([&] { return columns = DeviceRows(), execution_->group_columns(rows.fields(), columns); }))
+        return false;
+    rows.share(std::move(columns));
+    return true;
+}
+
 // The groups or rows become rows of a later program's, and this one ends.
 void Session::keep(MessageReader &in, MessageWriter &out) {
     check(pipeline_ == program_.pipelines.size() && fetched_ == 0, "the program has nothing to keep");
@@ -84,15 +96,12 @@ void Session::keep(MessageReader &in, MessageWriter &out) {
     with_results([&] {
         auto rows = std::make_shared<StageRows>(program_, std::move(columns), std::move(dictionaries),
                                                 device_->device->work_memory());
-        DeviceRows finished;
-        if (device_rows_)
-            rows->share_cells(*device_rows_, *execution_);
-        else if (groups_.ngroups == 0 && execution_->groups_left() > 0 && with_room([&] {
-                     return finished = DeviceRows(), execution_->group_columns(rows->fields(), finished);
-                 }))
-            rows->share(std::move(finished));
-        rows->add(rows_, cancel_); // none where there are groups, and the other way round
-        rows->add(groups_, cancel_);
+        if (!keep_on_device(*rows)) {
+            if (device_rows_)
+                rows_ = execution_->copy_rows(*device_rows_, 0, device_rows_->nrows);
+            rows->add(rows_, cancel_); // none where there are groups, and the other way round
+            rows->add(groups_, cancel_);
+        }
         while (execution_->groups_left() > 0) {
             groups_ = GroupTable(); // gives its memory back before the next ones need it
             groups_ = execution_->more_groups();
