@@ -154,7 +154,8 @@ TEST_F(CudaGroupColumnsTest, RandomPrograms) {
         0; // (small tables come with the status of their kernel)
     shared().device->tune_groups(tuning);
     size_t groups = 0;
-    for (uint64_t seed = 1; seed <= 2 * seeds && !HasFailure(); ++seed) {
+    for (uint64_t seed = 1; seed <= 6 + seeds / 5 && !HasFailure();
+         ++seed) { // (one after the other, and each compiles)
         SCOPED_TRACE("seed " + std::to_string(seed));
         groups += check_columns(random_case(seed, seed % 4 == 0));
     }
