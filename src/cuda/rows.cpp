@@ -362,7 +362,7 @@ bool CudaExecution::run_windows(const std::vector<ChunkView> &chunks, DeviceRows
         if (rows > max_window_rows || (rows == 0 && columns.empty()))
             return;
         RowKernels kernels = row_kernels(windows_source);
-        done = compute_windows(kernels, program_, std::move(columns), rows, result);
+        done = compute_windows(kernels, program_, columns, rows, result);
         stats_.rows_out += done ? result.nrows : 0;
     });
     return done;

@@ -103,9 +103,9 @@ BufferRef WindowOrder::sort_by(const Word &word, BufferRef numbers, uint64_t row
         kernels_.launch_tiles("radix_scatter", a.tiles, &a);
         std::swap(from, to);
         std::swap(words, other_words);
-        BufferRef before = numbers ? std::move(numbers) : std::move(spare);
-        numbers = std::move(other_numbers);
-        other_numbers = std::move(before);
+        const BufferRef before = numbers ? numbers : spare;
+        numbers = other_numbers;
+        other_numbers = before;
     }
     sorted_ = std::move(words);
     kernels_.wait(); // what is no longer needed is free

@@ -139,7 +139,7 @@ class Windows {
     }
 
     // The rows are moved to where they stand in order.
-    void settle(ir::Index window) {
+    void move_rows(ir::Index window) {
         if (numbers_) {
             for (size_t c = 0; c < columns_.size(); ++c)
                 columns_[c] = is_needed(c, window) ? in_order(c) : HeldColumn{columns_[c].type, nullptr, nullptr};
@@ -159,7 +159,7 @@ class Windows {
         std::vector<SortColumn> keys = sort_columns(p_, window);
         const bool sorts = !begins_with(keys, present_);
         if (sorts)
-            settle(number);
+            move_rows(number);
         const bool has = has_functions(p_, number);
         if (!sorts && !has)
             return true;
@@ -472,12 +472,13 @@ bool can_compute_windows(const Program &program) {
     return true;
 }
 
-bool compute_windows(RowKernels &kernels, const Program &program, std::vector<HeldColumn> columns, uint64_t rows,
+bool compute_windows(RowKernels &kernels, const Program &program, const std::vector<HeldColumn> &columns, uint64_t rows,
                      DeviceRows &result) {
     kernels.streams().reset_control();
     kernels.streams().start_clock();
     const Drain drain(kernels.streams());
-    if (!Windows(kernels, program, std::move(columns), rows).run(result))
+    Windows computed(kernels, program, columns, rows);
+    if (!computed.run(result))
         return false;
     if (kernels.streams().fetched().status & status_row_error)
         throw DeviceError("a sum of a window overflows, or a bound of a frame is out of range");

@@ -21,7 +21,7 @@ bool can_compute_windows(const Program &program);
 
 // The columns of the program's payload become those of its result. False: some value is wider than kernels can add up or order. Throws
 // DeviceError as apply_windows() does, OutOfDeviceMemory, Cancelled.
-bool compute_windows(RowKernels &kernels, const Program &program, std::vector<HeldColumn> columns, uint64_t rows,
+bool compute_windows(RowKernels &kernels, const Program &program, const std::vector<HeldColumn> &columns, uint64_t rows,
                      DeviceRows &result);
 
 // Bounds of the columns' values, and whether some have more than 64 bits.
