@@ -12,12 +12,6 @@ using codegen::GroupingKind;
 using codegen::SumKind;
 using group_columns::Field;
 
-namespace {
-
-constexpr size_t tail_bytes = 64; // zeros behind the last value
-
-} // namespace
-
 // Where a key stands in a record.
 void CudaExecution::plan_key(const Gathered &gathered, Index index, group_columns::Argument &a) const {
     const KeyPlan &key = gathered.plan[index];
@@ -116,19 +110,15 @@ bool CudaExecution::group_columns(const std::vector<StageColumn> &fields, Device
     quietly([&] {
         RowKernels kernels = row_kernels(group_columns_source), ranges = row_kernels(windows_source);
         streams_->reset_control();
-        streams_->start_clock();
         const Drain drain(*streams_);
         for (size_t c = 0; c < fields.size(); ++c) {
             group_columns::Argument &a = arguments[c];
             DeviceRows::Column column;
             column.type = fields[c].type;
-            const size_t bytes = gathered.count * type_width(column.type);
-            column.values = kernels.allocate(bytes + tail_bytes);
-            streams_->fill(address_of(*column.values) + bytes, 0, tail_bytes);
+            column.values = kernels.column(gathered.count, type_width(column.type));
             a.values = column.values->data;
             if (a.nullable) {
-                column.nulls = kernels.allocate(gathered.count + tail_bytes);
-                streams_->fill(address_of(*column.nulls) + gathered.count, 0, tail_bytes);
+                column.nulls = kernels.column(gathered.count, 1);
                 a.nulls = static_cast<uint8_t *>(column.nulls->data);
             }
             a.status = kernels.status();
@@ -138,9 +128,9 @@ bool CudaExecution::group_columns(const std::vector<StageColumn> &fields, Device
             result.columns.push_back(std::move(column));
         }
         result.nrows = gathered.count;
-        find_ranges(ranges, result);
         if (kernels.wait() & status_row_error)
             throw DeviceError("a value of a subquery is too large for who reads it, or a sum overflows");
+        find_ranges(ranges, result);
     });
     gathered_.reset();
     return true;

@@ -27,7 +27,6 @@ constexpr double first_rows_per_ms = 1e6, wanted_ms = 20;
 
 // Of rows that stay: so much room, or such a part of the device's memory, is taken before it is known how many they are.
 constexpr uint64_t min_first_bytes = 256u << 20, first_part = 16;
-constexpr size_t row_slack = 64;                  // zeros behind the last value
 constexpr uint64_t max_window_rows = 0xfffffff0u; // their numbers have 32 bits
 
 namespace {
@@ -320,10 +319,10 @@ uint64_t CudaExecution::collect_rows(const std::vector<ChunkView> &chunks, std::
             const size_t at = kernel.sink + 2 + Kernel::words_of_rows + 2 * i;
             HeldColumn &column = columns[i];
             column.values = column.nulls = nullptr;
-            column.values = streams_->allocate(capacity * type_width(column.type) + row_slack);
+            column.values = streams_->allocate(capacity * type_width(column.type) + RowKernels::tail_bytes);
             words[at] = address_of(*column.values);
             if (kernel.payload_nullable[i]) {
-                column.nulls = streams_->allocate(capacity + row_slack);
+                column.nulls = streams_->allocate(capacity + RowKernels::tail_bytes);
                 words[at + 1] = address_of(*column.nulls);
             }
         }
@@ -338,9 +337,9 @@ uint64_t CudaExecution::collect_rows(const std::vector<ChunkView> &chunks, std::
             continue;
         }
         for (const HeldColumn &column : columns) {
-            streams_->fill(address_of(*column.values) + count * type_width(column.type), 0, row_slack);
+            streams_->fill(address_of(*column.values) + count * type_width(column.type), 0, RowKernels::tail_bytes);
             if (column.nulls)
-                streams_->fill(address_of(*column.nulls) + count, 0, row_slack);
+                streams_->fill(address_of(*column.nulls) + count, 0, RowKernels::tail_bytes);
         }
         catch_up();
         return count;
@@ -355,6 +354,7 @@ bool CudaExecution::run_windows(const std::vector<ChunkView> &chunks, DeviceRows
     if (!can_compute_windows(program_))
         return false;
     bool done = false;
+    const uint64_t rows_before = stats_.rows_in;
     quietly([&] {
         stats_.grouping = "rows";
         std::vector<HeldColumn> columns;
@@ -365,6 +365,8 @@ bool CudaExecution::run_windows(const std::vector<ChunkView> &chunks, DeviceRows
         done = compute_windows(kernels, program_, columns, rows, result);
         stats_.rows_out += done ? result.nrows : 0;
     });
+    if (!done) // (they will come again)
+        stats_.rows_in = rows_before;
     return done;
 }
 

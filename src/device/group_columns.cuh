@@ -117,12 +117,6 @@ __device__ __forceinline__ void put_float(const Argument &a, const uint64_t *rec
         ((double *)a.values)[i] = value;
 }
 
-template <class T>
-__device__ __forceinline__ void put_integer(const Argument &a, sem::i128 value, uint64_t i, int &error) {
-    ((T *)a.values)[i] = (T)value;
-    error |= (sem::i128)(T)value != value || (a.limit != 0 && (value >= a.limit || value <= -a.limit));
-}
-
 __device__ __forceinline__ void put_value(const Argument &a, const uint64_t *record, uint64_t i, int &error) {
     const bool key = a.field == Field::Part || a.field == Field::Key; // of floats the bits
     if (key && a.type == 5) {
@@ -135,21 +129,7 @@ __device__ __forceinline__ void put_value(const Argument &a, const uint64_t *rec
     }
     if (a.type == 5 || a.type == 6)
         return put_float(a, record, i, error);
-    const sem::i128 value = integer_of(a, record, error);
-    switch (a.type) {
-    case 0:
-        return put_integer<uint8_t>(a, value, i, error);
-    case 1:
-        return put_integer<int16_t>(a, value, i, error);
-    case 2:
-        return put_integer<int32_t>(a, value, i, error);
-    case 3:
-        return put_integer<int64_t>(a, value, i, error);
-    case 4:
-        return put_integer<sem::i128>(a, value, i, error);
-    default:
-        return put_integer<uint32_t>(a, value, i, error);
-    }
+    error |= !store_integer(a.values, a.type, i, integer_of(a, record, error), a.limit);
 }
 
 __device__ __forceinline__ bool null_of(const Argument &a, const uint64_t *record) {
@@ -161,9 +141,12 @@ __device__ __forceinline__ bool null_of(const Argument &a, const uint64_t *recor
 }
 
 __device__ __forceinline__ void put_null(const Argument &a, uint64_t i) {
-    const uint32_t bytes = a.type == 0 ? 1 : a.type == 1 ? 2 : a.type == 4 ? 16 : a.type == 3 || a.type == 6 ? 8 : 4;
-    for (uint32_t b = 0; b < bytes; ++b)
-        ((uint8_t *)a.values)[i * bytes + b] = 0;
+    if (a.type == 5)
+        ((float *)a.values)[i] = 0;
+    else if (a.type == 6)
+        ((double *)a.values)[i] = 0;
+    else
+        store_integer(a.values, a.type, i, 0, 0);
 }
 
 extern "C" __global__ void group_column(const Argument a) {

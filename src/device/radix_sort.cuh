@@ -31,14 +31,11 @@ struct Argument {
 };
 
 // From counts to places.
-struct Places {
-    typedef uint32_t Sum;
+struct Places : scan::Count {
     uint64_t rows;
     uint32_t *counts;
     Sum *totals;
 #ifdef __CUDACC__
-    __device__ Sum nothing() const { return 0; }
-    __device__ Sum add(Sum a, Sum b) const { return a + b; }
     __device__ Sum at(uint64_t row) const { return counts[row]; }
     __device__ void put(uint64_t row, Sum before, Sum) const { counts[row] = before; }
 #endif

@@ -18,6 +18,15 @@ namespace scan {
 
 constexpr uint32_t threads = 256, items = 8, tile_rows = threads * items;
 
+// Sums of operations that count.
+struct Count {
+    typedef uint32_t Sum;
+#ifdef __CUDACC__
+    __device__ Sum nothing() const { return 0; }
+    __device__ Sum add(Sum a, Sum b) const { return a + b; }
+#endif
+};
+
 #ifdef __CUDACC__
 
 // The sum of the threads before this one; `all` becomes that of all threads. Every thread of the block comes here.

@@ -1,4 +1,4 @@
-// Which rows of its partition are in a row's frame? One answer for both devices (engine/result/window.hpp, cuda/windows).
+// What are windows made of, and which rows of its partition are in a row's frame? One answer for both devices (engine/result/window.hpp, cuda/windows).
 #pragma once
 
 #include "device/semantics.cuh"
@@ -11,6 +11,26 @@ enum class FrameBound : uint8_t { UnboundedPreceding, Preceding, CurrentRow, Fol
 // What the offsets of a frame count: rows, groups of rows that tie, or the distance of the only order key's value. `Moments` are
 // dates (I32) and timestamps (I64), whose ends are infinities.
 enum class FrameUnit : uint8_t { Rows, Groups, Integers, Floats, Moments };
+
+enum class WindowKind : uint8_t {
+    RowNumber, // I64
+    Rank,
+    DenseRank,
+    PercentRank, // F64
+    CumeDist,
+    Ntile,      // I32
+    Lag,        // the argument's type, as all below but counts and sums
+    Lead,       //
+    FirstValue, // of the frame
+    LastValue,
+    NthValue,
+    CountRows, // of the frame; I64
+    Count,
+    Sum,     // integers: I128, or I64 where `narrow`, and an error beyond; F64
+    Average, // F64
+    Min,     // Of floats that are equal the last one
+    Max,
+};
 
 namespace frames {
 

@@ -115,27 +115,6 @@ struct BoundsArgument {
 
 // ---- functions ----
 
-// As engine/ir/ir.hpp's WindowKind.
-enum class Kind : uint8_t {
-    RowNumber,
-    Rank,
-    DenseRank,
-    PercentRank,
-    CumeDist,
-    Ntile,
-    Lag,
-    Lead,
-    FirstValue,
-    LastValue,
-    NthValue,
-    CountRows,
-    Count,
-    Sum,
-    Average,
-    Min,
-    Max,
-};
-
 struct FunctionArgument {
     uint64_t rows;
     Places places;
@@ -147,7 +126,7 @@ struct FunctionArgument {
     const uint32_t *counts; // likewise, of values that are not NULL; null pointer: all are
     uint32_t *status;
     int64_t number;
-    Kind kind;
+    WindowKind kind;
     bool narrow;   // the result has 64 bits
     bool by_frame; // the frame's rows are looked at one by one
     uint8_t bytes; // of a value of the argument
@@ -293,16 +272,13 @@ struct TestArgument {
 };
 enum Outcome : uint32_t { less = 1, equal = 2, greater = 4 };
 
-struct Kept {
-    typedef uint32_t Sum;
+struct Kept : scan::Count {
     uint64_t rows;
     const uint8_t *kept;
     uint32_t *numbers; // of the rows, one after the other
     uint64_t *count;
     Sum *totals;
 #ifdef __CUDACC__
-    __device__ Sum nothing() const { return 0; }
-    __device__ Sum add(Sum a, Sum b) const { return a + b; }
     __device__ Sum at(uint64_t row) const { return kept[row]; }
     __device__ void put(uint64_t row, Sum before, Sum with) const {
         if (with > before)
@@ -475,19 +451,19 @@ extern "C" __global__ void rank_rows(const FunctionArgument a) {
         const frames::Place at = a.places.at(i);
         const uint64_t size = at.end - at.begin, before = i - at.begin;
         switch (a.kind) {
-        case Kind::RowNumber:
+        case WindowKind::RowNumber:
             ((int64_t *)a.values)[i] = (int64_t)before + 1;
             break;
-        case Kind::Rank:
+        case WindowKind::Rank:
             ((int64_t *)a.values)[i] = (int64_t)(at.first_peer - at.begin) + 1;
             break;
-        case Kind::DenseRank:
+        case WindowKind::DenseRank:
             ((int64_t *)a.values)[i] = (int64_t)a.places.groups[i] - a.places.groups[at.begin] + 1;
             break;
-        case Kind::PercentRank:
+        case WindowKind::PercentRank:
             ((double *)a.values)[i] = size <= 1 ? 0.0 : (double)(at.first_peer - at.begin) / (double)(size - 1);
             break;
-        case Kind::CumeDist:
+        case WindowKind::CumeDist:
             ((double *)a.values)[i] = (double)(at.end_of_peers - at.begin) / (double)size;
             break;
         default: { // Ntile: the first size % number buckets have a row more than the others
@@ -529,8 +505,8 @@ __device__ __forceinline__ void show(const FunctionArgument &a, const FlatColumn
 extern "C" __global__ void pick_rows(const FunctionArgument a) {
     for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
         const frames::Place at = a.places.at(i);
-        if (a.kind == Kind::Lag || a.kind == Kind::Lead) {
-            const bool back = (a.kind == Kind::Lag) == (a.number >= 0);
+        if (a.kind == WindowKind::Lag || a.kind == WindowKind::Lead) {
+            const bool back = (a.kind == WindowKind::Lag) == (a.number >= 0);
             const uint64_t by = a.number < 0 ? 0 - (uint64_t)a.number : (uint64_t)a.number;
             if (back ? by <= i - at.begin : by < at.end - i)
                 show(a, a.arg, back ? i - by : i + by, true, i);
@@ -540,7 +516,9 @@ extern "C" __global__ void pick_rows(const FunctionArgument a) {
         }
         const frames::Frame frame = frames::frame_of(a.rule, at);
         const uint64_t rows = frame.rows();
-        const uint64_t nth = a.kind == Kind::LastValue ? rows : a.kind == Kind::NthValue ? (uint64_t)a.number : 1;
+        const uint64_t nth = a.kind == WindowKind::LastValue  ? rows
+                             : a.kind == WindowKind::NthValue ? (uint64_t)a.number
+                                                              : 1;
         show(a, a.arg, frame.first + nth - 1, nth != 0 && nth <= rows, i);
     }
 }
@@ -555,7 +533,7 @@ extern "C" __global__ void sum_frames(const FunctionArgument a) {
         const frames::Frame frame = frames::frame_of(a.rule, a.places.at(i));
         const uint64_t rows = frame.rows();
         const uint64_t count = rows == 0 || !a.counts ? rows : between(a.counts, frame);
-        if (a.kind == Kind::CountRows || a.kind == Kind::Count) {
+        if (a.kind == WindowKind::CountRows || a.kind == WindowKind::Count) {
             ((int64_t *)a.values)[i] = (int64_t)count;
             continue;
         }
@@ -585,7 +563,7 @@ extern "C" __global__ void sum_frames_of_floats(const FunctionArgument a) {
             }
         else if (frame.rows() > 0)
             sum = {((const double *)a.sums)[frame.end - 1], a.counts[frame.end - 1], 0};
-        const bool average = a.kind == Kind::Average;
+        const bool average = a.kind == WindowKind::Average;
         if (average && !is_null(a.arg, i)) {
             const double value = float_at(a.arg, i);
             if (!sem::is_inf(value) && (value > average_limit || value < -average_limit))
@@ -599,7 +577,7 @@ extern "C" __global__ void sum_frames_of_floats(const FunctionArgument a) {
 extern "C" __global__ void extremes_of_frames(const FunctionArgument a) {
     Extremes of = {};
     of.arg = a.arg;
-    of.largest = a.kind == Kind::Max;
+    of.largest = a.kind == WindowKind::Max;
     for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
         const frames::Frame frame = frames::frame_of(a.rule, a.places.at(i));
         uint32_t found = 0;
@@ -626,32 +604,7 @@ extern "C" __global__ void test_rows(const TestArgument a) {
 // Integers as others who read them want them.
 extern "C" __global__ void cast_rows(const CastArgument a) {
     for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
-        const sem::i128 value = is_null(a.from, i) ? 0
-                                : a.from.type == 4 ? value_at<sem::i128>(a.from, i)
-                                                   : integer_at(a.from, i);
-        bool fits = a.limit == 0 || (value < a.limit && value > -a.limit);
-        const auto put = [&](auto to) {
-            to = (decltype(to))value;
-            fits &= (sem::i128)to == value;
-            ((decltype(to) *)a.to)[i] = to;
-        };
-        switch (a.type) {
-        case 0:
-            put(uint8_t());
-            break;
-        case 1:
-            put(int16_t());
-            break;
-        case 2:
-            put(int32_t());
-            break;
-        case 3:
-            put(int64_t());
-            break;
-        default:
-            put(sem::i128());
-        }
-        if (!fits)
+        if (!store_integer(a.to, a.type, i, is_null(a.from, i) ? (sem::i128)0 : wide_at(a.from, i), a.limit))
             atomicOr(a.status, status_row_error);
     }
 }

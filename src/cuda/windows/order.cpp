@@ -112,7 +112,8 @@ BufferRef WindowOrder::sort_by(const Word &word, BufferRef numbers, uint64_t row
     return numbers;
 }
 
-BufferRef WindowOrder::sort(BufferRef numbers, uint64_t rows) {
+BufferRef WindowOrder::sort(uint64_t rows) {
+    BufferRef numbers;
     for (const Word &word : words_) {
         sorted_.reset();
         numbers = sort_by(word, std::move(numbers), rows);

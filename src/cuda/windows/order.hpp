@@ -34,8 +34,8 @@ class WindowOrder {
 
     // The bits of these keys. False: some value has more than 64.
     bool plan(const std::vector<SortColumn> &keys, size_t partition);
-    // Numbers of rows in the order that was planned; rows with equal keys in the order of `numbers` (nullptr: as they stand).
-    BufferRef sort(BufferRef numbers, uint64_t rows);
+    // Numbers of rows in the order that was planned. nullptr: they stand in it.
+    BufferRef sort(uint64_t rows);
     // The edges of rows in the order that was planned, or in one that begins with it.
     BufferRef edges(const BufferRef &numbers, uint64_t rows);
     // The rows, or some of them, stand in another order.

@@ -43,6 +43,13 @@ class RowKernels {
             held_.push_back(buffer);
         return buffer;
     }
+    // For so many values of a column that is read several at once, with zeros behind them.
+    BufferRef column(uint64_t rows, size_t width) {
+        BufferRef values = allocate(rows * width + tail_bytes);
+        streams_.fill(address_of(*values) + rows * width, 0, tail_bytes);
+        return values;
+    }
+    static constexpr size_t tail_bytes = 64;
     template <class T> T *array(BufferRef &buffer, uint64_t count) {
         buffer = allocate(count * sizeof(T));
         return static_cast<T *>(buffer->data);
@@ -53,7 +60,7 @@ class RowKernels {
     uint32_t wait() {
         streams_.fetch_control();
         stats_.kernel_us += streams_.wait(cancel_);
-        streams_.start_clock();
+        clock_runs_ = false;
         held_.erase(
             std::remove_if(held_.begin(), held_.end(), [](const BufferRef &buffer) { return buffer.use_count() == 1; }),
             held_.end());
@@ -74,8 +81,12 @@ class RowKernels {
     static constexpr uint64_t max_tile_blocks = 1 << 20;
 
     void launch_blocks(const char *name, uint64_t blocks, void *argument) {
-        if (blocks > 0)
-            streams_.launch(module_->function(name), static_cast<unsigned>(blocks), row_threads, 0, argument);
+        if (blocks == 0)
+            return;
+        if (!clock_runs_)
+            streams_.start_clock();
+        clock_runs_ = true;
+        streams_.launch(module_->function(name), static_cast<unsigned>(blocks), row_threads, 0, argument);
     }
 
     const SharedState &state_;
@@ -84,6 +95,7 @@ class RowKernels {
     const std::atomic<uint32_t> *const cancel_;
     ExecutionStats &stats_;
     std::vector<BufferRef> held_;
+    bool clock_runs_ = false; // since the first launch behind a wait
 };
 
 } // namespace gpuscan::cuda

@@ -11,13 +11,7 @@ using namespace window_parts;
 
 namespace {
 
-static_assert(static_cast<int>(windows::Kind::Ntile) == static_cast<int>(WindowKind::Ntile) &&
-                  static_cast<int>(windows::Kind::NthValue) == static_cast<int>(WindowKind::NthValue) &&
-                  static_cast<int>(windows::Kind::Max) == static_cast<int>(WindowKind::Max),
-              "device/windows.cuh names the functions as engine/ir/ir.hpp does");
-
 constexpr uint64_t narrow_frame = 64; // rows of a frame that are looked at one by one
-constexpr size_t tail_bytes = 64;     // zeros behind the last value
 
 bool is_extreme(WindowKind kind) { return kind == WindowKind::Min || kind == WindowKind::Max; }
 
@@ -91,8 +85,7 @@ class Windows {
     };
 
     BufferRef gather(const BufferRef &from, const BufferRef &numbers, uint64_t rows, size_t bytes) {
-        const BufferRef to = k_.allocate(rows * bytes + tail_bytes);
-        k_.streams().fill(address_of(*to) + rows * bytes, 0, tail_bytes);
+        const BufferRef to = k_.column(rows, bytes);
         windows::GatherArgument a{};
         a.rows = rows;
         a.numbers = static_cast<const uint32_t *>(numbers->data);
@@ -166,7 +159,7 @@ class Windows {
         if (!order_.plan(keys, window.partition))
             return false;
         if (sorts) {
-            numbers_ = order_.sort(nullptr, rows_);
+            numbers_ = order_.sort(rows_);
             for (Result &result : results_)
                 result.in_order = numbers_ == nullptr; // (all keys are alike: nothing has moved)
             present_ = std::move(keys);
@@ -243,10 +236,9 @@ class Windows {
         const size_t bytes = type_width(type);
         HeldColumn to;
         to.type = type;
-        to.values = k_.allocate(rows_ * bytes + tail_bytes);
-        k_.streams().fill(address_of(*to.values) + rows_ * bytes, 0, tail_bytes);
+        to.values = k_.column(rows_, bytes);
         if (may_be_null(function.kind))
-            to.nulls = k_.allocate(rows_ + tail_bytes);
+            to.nulls = k_.column(rows_, 1);
         windows::FunctionArgument a{};
         if (function.number != ir::none && !number_of(p_, function.number, &a.number)) {
             k_.fill(*to.values, 0, rows_ * bytes);
@@ -265,7 +257,7 @@ class Windows {
         a.values = to.values->data;
         a.nulls = to.nulls ? static_cast<uint8_t *>(to.nulls->data) : nullptr;
         a.status = k_.status();
-        a.kind = static_cast<windows::Kind>(function.kind);
+        a.kind = function.kind;
         a.narrow = type == Type::I64;
         a.by_frame = window.start != FrameBound::UnboundedPreceding;
         a.bytes = static_cast<uint8_t>(bytes);
@@ -429,7 +421,7 @@ class Windows {
             put(in_order(c));
         for (Result &of : results_) {
             if (!of.column.values) // (there is no row)
-                of.column.values = k_.allocate(tail_bytes);
+                of.column.values = k_.column(0, 0);
             put(of.in_order || !numbers_ ? of.column : gather(of.column, numbers_));
         }
         for (size_t f = 0; f < results_.size(); ++f)
@@ -475,7 +467,6 @@ bool can_compute_windows(const Program &program) {
 bool compute_windows(RowKernels &kernels, const Program &program, const std::vector<HeldColumn> &columns, uint64_t rows,
                      DeviceRows &result) {
     kernels.streams().reset_control();
-    kernels.streams().start_clock();
     const Drain drain(kernels.streams());
     Windows computed(kernels, program, columns, rows);
     if (!computed.run(result))
@@ -513,11 +504,9 @@ void find_ranges(RowKernels &kernels, DeviceRows &rows) {
 
 void cast_column(RowKernels &kernels, DeviceRows::Column &column, uint64_t rows, Type type, int128 limit) {
     kernels.streams().reset_control();
-    kernels.streams().start_clock();
     const Drain drain(kernels.streams());
     kernels.hold(column.values);
-    const BufferRef to = kernels.allocate(rows * type_width(type) + tail_bytes);
-    kernels.streams().fill(address_of(*to) + rows * type_width(type), 0, tail_bytes);
+    const BufferRef to = kernels.column(rows, type_width(type));
     windows::CastArgument a{};
     a.rows = rows;
     a.from = HeldColumn{column.type, column.values, column.nulls}.flat();

@@ -312,6 +312,7 @@ struct OrderKey {
 
 using gpuscan::FrameBound;
 using gpuscan::FrameUnit;
+using gpuscan::WindowKind;
 
 // A window of rows that are delivered: its partitions, their order, and of each row the frame.
 struct Window {
@@ -322,26 +323,6 @@ struct Window {
     FrameUnit unit = FrameUnit::Rows;
     Index start_offset = none; // Preceding, Following: constant, I64, of Floats F64; NULL and less than 0 are an error
     Index end_offset = none;
-};
-
-enum class WindowKind : uint8_t {
-    RowNumber, // I64
-    Rank,
-    DenseRank,
-    PercentRank, // F64
-    CumeDist,
-    Ntile,      // I32
-    Lag,        // the argument's type, as all below but counts and sums
-    Lead,       //
-    FirstValue, // of the frame
-    LastValue,
-    NthValue,
-    CountRows, // of the frame; I64
-    Count,
-    Sum,     // integers: I128, or I64 where `narrow`, and an error beyond; F64
-    Average, // F64
-    Min,     // Of floats that are equal the last one
-    Max,
 };
 
 struct WindowFunction {
