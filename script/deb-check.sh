@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Build the Debian packages, let lintian look at them, and use them as a newcomer would: in a bare Debian 12 with nothing but apt, which
-# is made and removed here. Needs root. Last line: "N passed, N failed".
+# is made and removed here; and the same from the sources. Needs root. Last line: "N passed, N failed".
+# Usage: script/deb-check.sh [packages] [source]    default: both
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${BUILD:-build}/deb
 
-script/deb.sh
+[ $# -gt 0 ] || set -- packages source
+case " $* " in *" packages "*) script/deb.sh ;; *) script/setup.sh deb && mkdir -p "$build" ;; esac
 passed=0 failed=0
 check() { # NAME COMMAND...
     local name=$1
@@ -71,9 +73,16 @@ cd ..
 EOF
 }
 
-check "lintian: no error, no warning" lintian --allow-root --fail-on error,warning "$build"/*.changes
-check "rpmlint: no error" rpmlint packaging/gpuscan.spec
-check "a bare Debian 12: packages, preload, restart, CREATE EXTENSION, a query on a device" from_packages
-check "a bare Debian 12: the same from source" from_source
+for part; do
+    case $part in
+    packages)
+        check "lintian: no error, no warning" lintian --allow-root --fail-on error,warning "$build"/*.changes
+        check "rpmlint: no error" rpmlint packaging/gpuscan.spec
+        check "a bare Debian 12: packages, preload, restart, CREATE EXTENSION, a query on a device" from_packages
+        ;;
+    source) check "a bare Debian 12: from source, preload, restart, CREATE EXTENSION, a query on a device" from_source ;;
+    *) check "what is $part?" false ;;
+    esac
+done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
