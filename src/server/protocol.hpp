@@ -156,7 +156,8 @@ struct Slot {
 // slot_buffer_size, its output one slot_buffer_size later.
 struct Area {
     uint32_t magic;
-    uint32_t nslots;
+    uint32_t nslots;         // all
+    uint32_t nsession_slots; // the first of them; the others are feed workers', which so never keep a session waiting
     uint64_t size, slots_offset, buffers_offset;
     std::atomic<uint32_t> generation; // futex; of the device process, 0 before the first
     std::atomic<uint32_t> state;      // ServiceState, futex

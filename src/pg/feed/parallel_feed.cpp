@@ -210,14 +210,11 @@ void bring_parts(FeedShared *shared, SharedBuild *builds, const SharedRelation *
 void work(FeedShared *shared, SharedBuild *builds, const SharedRelation *relations, const char *expressions,
           Snapshot snapshot) {
     Worker worker = {};
-    const char *reason;
     worker.run.context = CurrentMemoryContext;
     worker.run.snapshot = snapshot;
     worker.expressions = static_cast<List *>(stringToNode(const_cast<char *>(expressions)));
     worker.work = static_cast<ChunkWork *>(palloc0(sizeof(ChunkWork)));
-    if (!device_slots_to_spare()) // they are for sessions first
-        return;
-    worker.run.connection = device_connect(Alternative(), &reason);
+    worker.run.connection = device_connect_worker();
     if (!worker.run.connection)
         return;
     device_tell_program(worker.run.connection, shared->form);

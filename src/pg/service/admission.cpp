@@ -34,10 +34,10 @@ const char *why_not_ready(const Area *area) {
     return "the device process is not running";
 }
 
-// Backends begin their search at different slots, so that they seldom meet.
-bool take_slot(Area *area, Admission *admission) {
-    for (uint32 i = 0; i < area->nslots; i++) {
-        const uint32 number = (uint32(MyProcPid) + i) % area->nslots;
+// One of `count` slots from `first` on. Backends begin their search at different ones, so that they seldom meet.
+bool take_slot(Area *area, uint32 first, uint32 count, Admission *admission) {
+    for (uint32 i = 0; i < count; i++) {
+        const uint32 number = first + (uint32(MyProcPid) + i) % count;
         Slot *slot = area->slot(number);
         uint32_t expected = uint32_t(SlotState::Free);
         if (!slot->state.compare_exchange_strong(expected, uint32_t(SlotState::Taken)))
@@ -58,23 +58,25 @@ bool take_slot(Area *area, Admission *admission) {
 }
 
 // `reason`: NULL: admitted; of a device that is ready, that all slots are taken.
-bool try_to_take(Area *area, Admission *admission) {
+bool try_to_take(Area *area, uint32 first, uint32 count, Admission *admission) {
     admission->generation = area->generation; // before the state: of the process whose state that is, or older
     admission->reason = why_not_ready(area);
     if (admission->reason != nullptr)
         return false;
-    if (take_slot(area, admission))
+    if (take_slot(area, first, count, admission))
         return true;
     admission->reason = "all request slots are taken (gpuscan.max_concurrent_fragments)";
     return false;
 }
+
+bool try_to_take(Area *area, Admission *admission) { return try_to_take(area, 0, area->nsession_slots, admission); }
 
 double until_slot_ns(Area *area, uint32 before) {
     const uint64 now = monotonic_ns();
     const double usual = static_cast<double>(area->slot_ns.load(std::memory_order_relaxed));
     uint32 free = 0; // now or in a moment
     double held = 0;
-    for (uint32 i = 0; i < area->nslots; i++) {
+    for (uint32 i = 0; i < area->nsession_slots; i++) {
         const Slot *slot = area->slot(i);
         const uint64 taken = slot->taken_ns.load(std::memory_order_relaxed);
         if (slot->state != uint32_t(SlotState::Taken))
@@ -82,9 +84,9 @@ double until_slot_ns(Area *area, uint32 before) {
         else
             held += std::max(usual, taken != 0 && now > taken ? static_cast<double>(now - taken) : 0.0);
     }
-    if (free > before || free == area->nslots)
+    if (free > before || free == area->nsession_slots)
         return 0;
-    return held / (area->nslots - free) * (before + 1 - free) / area->nslots;
+    return held / (area->nsession_slots - free) * (before + 1 - free) / area->nsession_slots;
 }
 
 double until_start_ns(const Area *area) {
@@ -147,6 +149,10 @@ bool admit(Area *area, const Alternative &alternative, Admission *admission) {
     return admitted || try_to_take(area, admission);
 }
 
+bool admit_worker(Area *area, Admission *admission) {
+    return try_to_take(area, area->nsession_slots, area->nslots - area->nsession_slots, admission);
+}
+
 void stop_waiting() {
     if (own_entry == WaitQueue::no_entry)
         return;
@@ -160,7 +166,9 @@ uint64 end_holding(Slot *slot) {
     return taken != 0 && now > taken ? now - taken : 0;
 }
 
-void note_release(Area *area, uint64 held) {
+void note_release(Area *area, uint32 slot, uint64 held) {
+    if (slot >= area->nsession_slots)
+        return;
     const uint64 usual = area->slot_ns.load(std::memory_order_relaxed);
     area->slot_ns.store(usual == 0 ? held : usual - usual / averaged + held / averaged, std::memory_order_relaxed);
     area->queue.wake_first();

@@ -9,6 +9,9 @@
 // With n slots and k fragments before this one, k + 1 of them must be given back: (k + 1) / n of that time. Of a device process that
 // starts: what the start before took; beyond that, and of the first one, as long again as it has taken so far.
 //
+// Workers that feed a session (pg/feed/parallel_feed.cpp) have slots of their own, half as many, and never wait: without one their session
+// does their share. From one pool, a session would wait for slots that help another.
+//
 // A backend that holds a slot already does not wait for a second one, because others might do the same. Everybody waits up to 20 ms, which
 // the slot takes that the same session has just let go. Who gives up takes a slot that is free just then, whoever stands before.
 #pragma once
@@ -37,12 +40,15 @@ struct Admission {
 // `reason` is set.
 bool admit(protocol::Area *area, const Alternative &alternative, Admission *admission);
 
+// A slot for a feed worker, or `reason`. Never waits.
+bool admit_worker(protocol::Area *area, Admission *admission);
+
 // Ends a wait that an interrupt has broken off. Callable in abort, never throws.
 void stop_waiting();
 
 // Before a slot's state says that it is given back, or will be soon: for how many nanoseconds it was held.
 uint64 end_holding(protocol::Slot *slot);
 // ... and after that.
-void note_release(protocol::Area *area, uint64 held_ns);
+void note_release(protocol::Area *area, uint32 slot, uint64 held_ns);
 
 } // namespace gpuscan

@@ -26,7 +26,8 @@ namespace gpuscan {
 using namespace protocol;
 
 constexpr int device_exit_milliseconds = 5000;
-constexpr int min_slots = 32, max_slots = 1024; // by default
+constexpr int min_slots = 32, max_slots = 1024; // of sessions, by default
+constexpr uint32 worker_share = 2;              // for so many of these one of feed workers
 
 static shmem_startup_hook_type previous_shmem_startup_hook;
 static Area *shared_area;
@@ -91,7 +92,7 @@ static void area_release(int code, Datum argument) {
     shared_area = nullptr;
 }
 
-static uint32 slot_count() {
+static uint32 session_slot_count() {
     if (guc_max_concurrent_fragments > 0)
         return uint32(guc_max_concurrent_fragments);
     // More at once finish no more in a second, and each of them later (doc/performance.md): the others are better off in the queue.
@@ -99,7 +100,8 @@ static uint32 slot_count() {
 }
 
 static void area_create() {
-    uint32 nslots = slot_count();
+    const uint32 nsession_slots = session_slot_count();
+    const uint32 nslots = nsession_slots + nsession_slots / worker_share;
     uint64 slots_offset = TYPEALIGN64(4096, sizeof(Area));
     uint64 buffers_offset = TYPEALIGN64(4096, slots_offset + nslots * sizeof(Slot));
     uint64 size = buffers_offset + 2 * uint64(nslots) * slot_buffer_size;
@@ -111,6 +113,7 @@ static void area_create() {
     // Anonymous memory is zero, which is every field's first state.
     Area *area = static_cast<Area *>(memory);
     area->nslots = nslots;
+    area->nsession_slots = nsession_slots;
     area->size = size;
     area->slots_offset = slots_offset;
     area->buffers_offset = buffers_offset;

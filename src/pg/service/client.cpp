@@ -75,7 +75,7 @@ static void release_slot(DeviceConnection *connection) {
         slot->state = uint32_t(SlotState::Free);
     else
         abandon_slot(connection);
-    note_release(service_area(), held);
+    note_release(service_area(), connection->slot, held);
 }
 
 static void forget(DeviceConnection **link) {
@@ -155,26 +155,8 @@ static void register_callbacks() {
 
 // ---- connecting ------------------------------------------------------------------------------------------------------
 
-bool device_slots_to_spare() {
-    Area *area = service_area();
-    uint32 free = 0;
-    for (uint32 i = 0; area && i < area->nslots; i++)
-        free += area->slot(i)->state == uint32_t(SlotState::Free);
-    return area && 2 * free >= area->nslots;
-}
-
-DeviceConnection *device_connect(const Alternative &alternative, const char **reason) {
-    Area *area = service_area();
-    if (!area) {
-        *reason = "gpuscan is not in shared_preload_libraries";
-        return nullptr;
-    }
-    register_callbacks();
-    Admission admission = {};
-    if (!admit(area, connections == nullptr ? alternative : Alternative(), &admission)) {
-        *reason = admission.reason;
-        return nullptr;
-    }
+// NULL with *reason set when there is no memory.
+static DeviceConnection *connection_for(Area *area, const Admission &admission, const char **reason) {
     DeviceConnection *connection = static_cast<DeviceConnection *>(
         MemoryContextAllocExtended(TopMemoryContext, sizeof(DeviceConnection), MCXT_ALLOC_ZERO | MCXT_ALLOC_NO_OOM));
     if (connection == nullptr) {
@@ -190,6 +172,29 @@ DeviceConnection *device_connect(const Alternative &alternative, const char **re
     connection->next = connections;
     connections = connection;
     return connection;
+}
+
+DeviceConnection *device_connect(const Alternative &alternative, const char **reason) {
+    Area *area = service_area();
+    if (!area) {
+        *reason = "gpuscan is not in shared_preload_libraries";
+        return nullptr;
+    }
+    register_callbacks();
+    Admission admission = {};
+    if (!admit(area, connections == nullptr ? alternative : Alternative(), &admission)) {
+        *reason = admission.reason;
+        return nullptr;
+    }
+    return connection_for(area, admission, reason);
+}
+
+DeviceConnection *device_connect_worker() {
+    Area *area = service_area();
+    const char *reason;
+    register_callbacks();
+    Admission admission = {};
+    return area && admit_worker(area, &admission) ? connection_for(area, admission, &reason) : nullptr;
 }
 
 // ---- requests --------------------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ DeviceConnection *device_connect(const Alternative &alternative, const char **re
 // one that cannot be reached.
 DeviceConnection *device_connect_or_null();
 
-// At least half of the slots are free.
-bool device_slots_to_spare();
+// For a worker that feeds a session, at once, from slots of their own. NULL: there is none, or no device process.
+DeviceConnection *device_connect_worker();
 
 // The number of the device process that the connection talks to.
 uint32 device_generation(const DeviceConnection *connection);
