@@ -122,6 +122,24 @@ BEGIN
     RETURN NEXT format('%s queries, %s rows, %s errors', queries, nrows, errors);
 END $$;
 
+-- As check_matrix, and who computes the windows: the device, or PostgreSQL.
+CREATE OR REPLACE FUNCTION check_windows(template text, a text[], b text[] DEFAULT '{""}', by_device boolean DEFAULT true)
+RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    query text;
+    plan jsonb;
+BEGIN
+    FOR query IN SELECT format(template, x, y) FROM unnest(a) x, unnest(b) y LOOP
+        PERFORM set_config('gpuscan.offload', 'force', true);
+        EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
+        PERFORM set_config('gpuscan.offload', 'off', true);
+        IF (plan @? 'strict $.**."Windows"' AND NOT plan @? '$.** ? (@."Node Type" == "WindowAgg")') <> by_device THEN
+            RETURN NEXT 'PLAN: ' || query;
+        END IF;
+    END LOOP;
+    RETURN QUERY SELECT * FROM check_matrix(template, a, b, 'any');
+END $$;
+
 -- A prepared statement with each of the argument lists: custom plans and a generic plan, without and with the device.
 CREATE OR REPLACE FUNCTION check_prepared(expect text, query text, types text, VARIADIC arguments text[]) RETURNS SETOF text
 LANGUAGE plpgsql AS $$

@@ -17,23 +17,6 @@ CREATE TABLE one AS SELECT 1 AS id, 5 AS x, NULL::int AS y;
 CREATE TABLE none AS SELECT 1 AS id, 5 AS x WHERE false;
 VACUUM (FREEZE, ANALYZE);
 
--- As check_matrix, and who computes the windows: the device, or PostgreSQL.
-CREATE FUNCTION check_windows(template text, a text[], b text[] DEFAULT '{""}', by_device boolean DEFAULT true) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-    query text;
-    plan jsonb;
-BEGIN
-    FOR query IN SELECT format(template, x, y) FROM unnest(a) x, unnest(b) y LOOP
-        PERFORM set_config('gpuscan.offload', 'force', true);
-        EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
-        PERFORM set_config('gpuscan.offload', 'off', true);
-        IF (plan @? 'strict $.**."Windows"' AND NOT plan @? '$.** ? (@."Node Type" == "WindowAgg")') <> by_device THEN
-            RETURN NEXT 'PLAN: ' || query;
-        END IF;
-    END LOOP;
-    RETURN QUERY SELECT * FROM check_matrix(template, a, b, 'any');
-END $$;
-
 -- every function of one window
 SELECT check_windows('SELECT id, %s OVER (%s) FROM t', '{row_number(),rank(),dense_rank(),percent_rank(),cume_dist(),ntile(7),ntile(5000),ntile(NULL),lag(b),"lag(k, 3)","lag(s, 0)","lag(b, 2, 7)","lag(b, NULL)","lag(id, -2, s)","lag(d, 5000)",lead(n),"lead(t, 2)","lead(d, 1, ''2020-01-01'')",first_value(c),last_value(w),"nth_value(ts, 3)","nth_value(f8, NULL)",count(*),count(k),sum(s),sum(k),sum(n),sum(w),avg(s),avg(k),avg(n),avg(w),min(n),max(d)}',
     '{"ORDER BY id","PARTITION BY k ORDER BY id","PARTITION BY t ORDER BY id DESC","PARTITION BY g, s ORDER BY n DESC NULLS LAST, id","PARTITION BY d ORDER BY k NULLS FIRST, f8, id"}');

@@ -14,10 +14,14 @@
 
 #include "pg/fragment/windows_path.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "pg/catalog/type_operators.h"
 #include "pg/cost/cached_join_tables.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/group_count.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/path.h"
@@ -28,6 +32,7 @@
 #include "pg/guc.h"
 #include "pg/refusal.h"
 #include "pg/rewrite/error_free_expression.h"
+#include "pg/translate/translate.h"
 
 namespace gpuscan {
 
@@ -230,9 +235,75 @@ static void set_costs(PlannerInfo *root, const Candidate *candidate, const Fragm
     path->total_cost = scans + device_cost(ledger);
 }
 
+// ---- rows that pass the tests ----
+
+static const WindowClause *window_of(const List *windows, const WindowFunc *function) {
+    ListCell *cell;
+    foreach (cell, windows)
+        if (lfirst_node(WindowClause, cell)->winref == function->winref)
+            return lfirst_node(WindowClause, cell);
+    return nullptr;
+}
+
+static bool known_number(const Node *node, double *number) {
+    const Const *known = reinterpret_cast<const Const *>(node);
+    if (!IsA(node, Const) || known->constisnull || (known->consttype != INT8OID && known->consttype != INT4OID))
+        return false;
+    *number = static_cast<double>(known->consttype == INT8OID ? DatumGetInt64(known->constvalue)
+                                                              : DatumGetInt32(known->constvalue));
+    return true;
+}
+
+// How many rows of a partition pass `row_number() <= 3` and the like (of ranks about as many); HUGE_VAL: nobody knows.
+static double rows_of_partition(const OpExpr *test, const WindowFunc **function) {
+    ir::Op op;
+    double bound;
+    if (list_length(test->args) != 2 ||
+        !comparison_operator(test->opfuncid != InvalidOid ? test->opfuncid : get_opcode(test->opno), &op))
+        return HUGE_VAL;
+    const Node *left = static_cast<const Node *>(linitial(test->args));
+    const Node *right = static_cast<const Node *>(lsecond(test->args));
+    if (!IsA(left, WindowFunc)) {
+        std::swap(left, right);
+        op = ir::mirrored(op);
+    }
+    *function = reinterpret_cast<const WindowFunc *>(left);
+    if (!IsA(left, WindowFunc) || !known_number(right, &bound) ||
+        ((*function)->winfnoid != F_ROW_NUMBER && (*function)->winfnoid != F_RANK_ &&
+         (*function)->winfnoid != F_DENSE_RANK_))
+        return HUGE_VAL;
+    switch (op) {
+    case ir::Op::Lt:
+        return std::max(bound - 1, 0.0);
+    case ir::Op::Le:
+        return std::max(bound, 0.0);
+    case ir::Op::Eq:
+        return 1;
+    default:
+        return HUGE_VAL;
+    }
+}
+
+// PostgreSQL expects all of them.
+static double rows_that_pass(PlannerInfo *root, const List *windows, const List *tests, double rows) {
+    double passing = rows;
+    ListCell *cell;
+    foreach (cell, tests) {
+        const WindowFunc *function = nullptr;
+        const double first =
+            IsA(lfirst(cell), OpExpr) ? rows_of_partition(lfirst_node(OpExpr, cell), &function) : HUGE_VAL;
+        const WindowClause *window = first < HUGE_VAL ? window_of(windows, function) : nullptr;
+        if (window != nullptr)
+            passing =
+                std::min(passing, first * expected_groups(root, keys_of_clauses(root, window->partitionClause), rows));
+    }
+    return clamp_row_est(passing);
+}
+
 // What several paths of the same windows have.
 struct WindowsPath {
     const WindowAggPath *best; // of PostgreSQL's
+    double rows;               // that pass the tests
     List *tests, *children;
     CpuBaseline baseline;
 };
@@ -246,7 +317,7 @@ static CustomPath *make_path(PlannerInfo *root, const Candidate *candidate, cons
     CustomPath *path = make_gpuscan_path(output, spec, windows->tests, fallback, windows->children, breakdown);
     may_be_stage(path, trial);
     path->path.pathtarget = windows->best->path.pathtarget;
-    path->path.rows = windows->best->path.rows;
+    path->path.rows = windows->rows;
     path->path.pathkeys = pathkeys;
     set_costs(root, candidate, spec, trial, expected_rows(root, input), path->path.rows, &texts, &windows->baseline,
               breakdown, &path->path);
@@ -311,7 +382,8 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
             add_column_to_pathtarget(fallback->path.pathtarget, static_cast<Expr *>(lfirst(cell)), 0);
     set_pathtarget_cost_width(root, fallback->path.pathtarget);
 
-    const WindowsPath common = {best, tests, children, cpu_baseline_of(root, output)};
+    const WindowsPath common = {best, rows_that_pass(root, windows, tests, best->path.rows), tests, children,
+                                cpu_baseline_of(root, output)};
     List *pathkeys = make_pathkeys_for_sortclauses(
         root, list_concat_copy(best->winclause->partitionClause, best->winclause->orderClause), root->processed_tlist);
     CustomPath *path =

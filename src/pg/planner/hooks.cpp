@@ -400,6 +400,7 @@ static bool consider_windows(PlannerInfo *root, const RelOptInfo *input, RelOptI
     if (candidate == nullptr || (!level_of(root)->windowed && candidate->main->is_relation) ||
         !add_windows_path(root, candidate, input, output, guc_offload == OFFLOAD_FORCE, !planning->cursor))
         return false;
+    ++planning->device_windows;
     planning->stage_windows += candidate->outer == nullptr && !candidate->main->is_relation ? 1 : 0;
     refusals_forget();
     return true;

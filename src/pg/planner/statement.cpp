@@ -1,6 +1,6 @@
 // A statement is planned as it is written, and once more for each rewriting that has something to do: subqueries as joins
 // (decorrelate.cpp), set operations as aggregations (set_operations.cpp) or joins (set_joins.cpp), CTEs as subqueries (inline_ctes.cpp),
-// windows over groups as windows over a subquery's rows (grouped_windows.cpp), each on top of those that have paid.
+// windows over groups as windows over a subquery's rows (grouped_windows.cpp), DISTINCT ON as a window (distinct_on.cpp), each on top of those that have paid.
 //
 // Which plan wins is a matter of time, not of costs (cost/plan_time.cpp). A second planning costs as much as the first, so a
 // rewriting has to be worth it before it is tried: the cheapest statements are planned once, with a look at their range table.
@@ -31,6 +31,7 @@
 #include "pg/refusal.h"
 #include "pg/refusal_state.h"
 #include "pg/rewrite/decorrelate.h"
+#include "pg/rewrite/distinct_on.h"
 #include "pg/rewrite/grouped_windows.h"
 #include "pg/rewrite/inline_ctes.h"
 #include "pg/rewrite/set_joins.h"
@@ -68,8 +69,9 @@ static const Rewriting rewritings[] = {{wants_joins, decorrelate},
                                        {may_have_set_operations, spread_set_operations},
                                        {may_have_set_operations, join_set_operations},
                                        {may_have_grouped_ctes, inline_grouped_ctes},
-                                       {may_have_grouped_windows, lift_grouped_windows}};
-constexpr unsigned lifts_windows = 1u << 4;
+                                       {may_have_grouped_windows, lift_grouped_windows},
+                                       {may_have_distinct_on, number_distinct_rows}};
+constexpr unsigned lifts_windows = 1u << 4, numbers_rows = 1u << 5;
 
 struct PlanAlternative {
     unsigned rewritten; // by which of the rewritings
@@ -79,14 +81,15 @@ struct PlanAlternative {
     int device_nodes;
     bool backward; // see PlannerState
     double windowed_groups;
-    int stage_windows;
+    int stage_windows, device_windows;
     RefusalState refusals;
     PlannedTime told; // if somebody wants to know
 };
 
 // The shortest statements' plans take a few dozen microseconds, and each function that is asked is missed by the caches.
 static bool reads_one_table(const Query *query) {
-    return !query->hasWindowFuncs && list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL &&
+    return !query->hasWindowFuncs && !query->hasDistinctOn && list_length(query->rtable) == 1 && !query->hasSubLinks &&
+           query->cteList == NIL &&
            static_cast<const RangeTblEntry *>(linitial(query->rtable))->rtekind == RTE_RELATION;
 }
 
@@ -231,6 +234,7 @@ static bool plan_one(Query *parse, const PlannerCall *call, bool enabled, PlanAl
     result->backward = state.backward;
     result->windowed_groups = state.windowed_groups;
     result->stage_windows = state.stage_windows;
+    result->device_windows = state.device_windows;
     if (told_to != nullptr)
         result->told = *told_to;
     return planned;
@@ -265,6 +269,8 @@ constexpr double clear_gain = 0.5;
 static bool is_better(const PlanAlternative *rewritten, const PlanAlternative *best) {
     if ((rewritten->rewritten & ~best->rewritten) == lifts_windows && rewritten->stage_windows <= best->stage_windows)
         return false; // nothing has come of it
+    if ((rewritten->rewritten & ~best->rewritten) == numbers_rows && rewritten->device_windows <= best->device_windows)
+        return false;
     if (rewritten->device_nodes == 0)
         return guc_offload == OFFLOAD_AUTO && rewritten->ns < best->ns * clear_gain;
     return guc_offload == OFFLOAD_FORCE || rewritten->ns < best->ns;
