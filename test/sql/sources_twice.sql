@@ -18,10 +18,10 @@ BEGIN
     END LOOP;
 END $$;
 
-SELECT * FROM st_lines('SELECT sum(o.id) FROM st o JOIN (SELECT DISTINCT ON (a) a, x FROM st ORDER BY a, x DESC) q USING (a, x)');
-SELECT sum(o.id) FROM st o JOIN (SELECT DISTINCT ON (a) a, x FROM st ORDER BY a, x DESC) q USING (a, x);
+SELECT * FROM st_lines('SELECT sum(o.id) FROM st o JOIN (SELECT a, x FROM st ORDER BY a, x DESC LIMIT 50) q USING (a, x)');
+SELECT sum(o.id) FROM st o JOIN (SELECT a, x FROM st ORDER BY a, x DESC LIMIT 50) q USING (a, x);
 SET gpuscan.offload = off;
-SELECT sum(o.id) FROM st o JOIN (SELECT DISTINCT ON (a) a, x FROM st ORDER BY a, x DESC) q USING (a, x);
+SELECT sum(o.id) FROM st o JOIN (SELECT a, x FROM st ORDER BY a, x DESC LIMIT 50) q USING (a, x);
 SET gpuscan.offload = force;
 SELECT sum(q.x) FROM (SELECT a, x, row_number() OVER (PARTITION BY a ORDER BY x DESC NULLS LAST) rn FROM st) q
     JOIN st u ON u.id = q.a WHERE rn < 2;

@@ -68,7 +68,7 @@ SELECT check_orders('SELECT %s', '{"u, id FROM other ORDER BY u, id","id, j FROM
 SELECT check_orders('SELECT id, k FROM t ORDER BY k, id %s', '{LIMIT 5,LIMIT 0,OFFSET 2990,LIMIT 7 OFFSET 50}');
 SELECT check_orders('SELECT k FROM t ORDER BY k FETCH FIRST 3 ROWS WITH TIES', '{""}');
 -- DISTINCT ON, groups of aggregates that no device knows, DISTINCT and ORDER BY together
-SELECT check_orders('SELECT %s', '{"DISTINCT ON (k) k, id, t FROM t ORDER BY k, id","DISTINCT ON (t, k) t, k, id FROM t ORDER BY t, k DESC, id DESC","DISTINCT ON (dim.name) dim.name, t.id FROM t JOIN dim USING (k) ORDER BY dim.name, t.id"}');
+SELECT check_windows('SELECT %s', '{"DISTINCT ON (k) k, id, t FROM t ORDER BY k, id","DISTINCT ON (t, k) t, k, id FROM t ORDER BY t, k DESC, id DESC","DISTINCT ON (dim.name) dim.name, t.id FROM t JOIN dim USING (k) ORDER BY dim.name, t.id"}');
 SELECT check_matrix('SELECT %s', '{"k, array_agg(id ORDER BY id) FROM t GROUP BY k","t, string_agg(id::text, '','' ORDER BY id DESC), count(*) FROM t GROUP BY t","k, percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FROM t GROUP BY k"}'::text[]);
 -- windows that are PostgreSQL's (of a character's maximum), and others
 SELECT check_order('SELECT id, max(ch) OVER (ORDER BY id) FROM t ORDER BY id');
@@ -98,7 +98,7 @@ BEGIN
 END $$;
 SET gpuscan.offload = force;
 SELECT sorts('SELECT id, max(ch) OVER (PARTITION BY k ORDER BY n DESC) FROM t');
-SELECT sorts('SELECT DISTINCT ON (k) k, id FROM t ORDER BY k, id DESC NULLS LAST');
+SELECT sorts('SELECT DISTINCT ON (k) k, id, random() FROM t ORDER BY k, id DESC NULLS LAST');
 SELECT sorts('SELECT k, array_agg(id) FROM t GROUP BY k ORDER BY k');
 SELECT sorts('SELECT j, k FROM other ORDER BY k, j');
 SELECT sorts('SELECT k, count(*) FROM t GROUP BY k ORDER BY k');
