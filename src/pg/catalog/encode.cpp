@@ -14,6 +14,7 @@ constexpr uint16 numeric_kind = 0xC000, numeric_negative = 0x4000, numeric_short
                  numeric_special_kind = 0xF000, numeric_minus_infinity = 0xF000;
 
 constexpr int max_shown_scale = 63; // as the decoders say
+constexpr int numeric_short_max_scale = 63;
 
 struct NumericParts {
     uint16 special; // 0; or NaN, Infinity, -Infinity
@@ -343,8 +344,9 @@ template <class Unsigned> Unsigned take_part(Unsigned left, int part, int16 *dig
 
 } // namespace
 
-// As make_result() in numeric.c: no zero digits at either end, the short form (weight and scale are small enough for it).
-void write_numeric(int128 value, int32 scale, char *to) {
+// As make_result() in numeric.c: no zero digits at either end, the short form where the scale that is shown is small enough for it (the
+// weight is).
+void write_numeric(int128 value, int32 scale, int32 shown, char *to) {
     constexpr uint64 four_digits = 10000000000000000;
     int16 digits[16];
     uint128 left = value < 0 ? -static_cast<uint128>(value) : static_cast<uint128>(value);
@@ -373,10 +375,18 @@ void write_numeric(int128 value, int32 scale, char *to) {
         weight = count - 1 - (scale + 3) / 4;
     const int ndigits = count - first;
 
-    uint16 header = static_cast<uint16>(numeric_short | (value < 0 ? 0x2000 : 0) | (scale << 7) | (weight & 0x7F));
-    SET_VARSIZE(to, VARHDRSZ + sizeof header + static_cast<Size>(ndigits) * sizeof(int16));
-    memcpy(VARDATA(to), &header, sizeof header);
-    char *at = VARDATA(to) + sizeof header;
+    uint16 header[2];
+    Size header_size = sizeof header;
+    if (shown <= numeric_short_max_scale) {
+        header[0] = static_cast<uint16>(numeric_short | (value < 0 ? 0x2000 : 0) | (shown << 7) | (weight & 0x7F));
+        header_size = sizeof header[0];
+    } else {
+        header[0] = static_cast<uint16>((value < 0 ? numeric_negative : 0) | shown);
+        header[1] = static_cast<uint16>(weight);
+    }
+    SET_VARSIZE(to, VARHDRSZ + header_size + static_cast<Size>(ndigits) * sizeof(int16));
+    memcpy(VARDATA(to), header, header_size);
+    char *at = VARDATA(to) + header_size;
     for (int i = count - 1; i >= first; --i, at += sizeof(int16))
         memcpy(at, &digits[i], sizeof(int16));
 }
@@ -385,7 +395,7 @@ Datum make_numeric(int128 value, int32 scale) {
     if (scale < 0 || scale > 60)
         elog(ERROR, "gpuscan: numeric scale %d is out of range", scale);
     char *numeric = static_cast<char *>(palloc(numeric_room));
-    write_numeric(value, scale, numeric);
+    write_numeric(value, scale, scale, numeric);
     return PointerGetDatum(numeric);
 }
 

@@ -32,9 +32,10 @@ Datum make_numeric(int128 value, int32 scale);
 // The numeric of `scale` digits after the point with `shown` of them; what goes away are zeros.
 Datum with_scale(Datum numeric, int32 scale, int32 shown);
 
-// The same into `to`, which has room for numeric_room bytes: the very bytes that numeric.c would store. Scale 0 to 60.
+// The numeric value / 10^scale, shown with `shown` digits after the point (what fewer of them leave out must be zeros), into `to`, which
+// has room for numeric_room bytes: the very bytes that numeric.c would store. Scale 0 to 60.
 constexpr Size numeric_room = 40;
-void write_numeric(int128 value, int32 scale, char *to);
+void write_numeric(int128 value, int32 scale, int32 shown, char *to);
 
 // A value of type F32 or F64.
 double float_of_value(Type type, const ir::Value *value);

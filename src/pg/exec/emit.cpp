@@ -310,7 +310,7 @@ void make_values(const FragmentRun *run, const FragmentOutput *output, const Val
     if (numerics)
         return make_each(from, to, [&](const ir::Value &v, uint64 i) {
             char *room = numerics + i * numeric_room;
-            write_numeric(wide(&v), output->scale, room);
+            write_numeric(wide(&v), output->scale, output->scale, room);
             return PointerGetDatum(room);
         });
     switch (typid) {

@@ -183,7 +183,7 @@ void convert_numerics(RowStore *store, const FragmentOutput *output, int target,
     char *room = store->numerics[target];
     Datum *to = store->datums + target;
     for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
-        write_numeric(units_at(output, from, first + i), output->scale, room);
+        write_numeric(units_at(output, from, first + i), output->scale, output->scale, room);
         *to = PointerGetDatum(room);
     }
 }
@@ -204,13 +204,6 @@ const int64 *numbers_of(const RowStore *store, int column, uint32 first) {
     return reinterpret_cast<const int64 *>(store->values[column]) + first;
 }
 
-// A sum has a scale at which each of its values is whole, so what is cut off is zeros.
-void write_shown(int128 value, int32 scale, int64 shown, char *room) {
-    if (shown < scale)
-        value /= static_cast<int128>(sem::power_of_ten(scale - static_cast<int>(shown)));
-    write_numeric(value, static_cast<int32>(std::min<int64>(shown, scale)), room);
-}
-
 // Sums of values that are shown with different numbers of digits.
 void convert_sums(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first, uint32 n,
                   const char *from, const uint8 *nulls) {
@@ -219,7 +212,7 @@ void convert_sums(RowStore *store, const FragmentOutput *output, int target, int
     Datum *to = store->datums + target;
     for (uint32 i = 0; i < n; ++i, to += stride, room += numeric_room) {
         if (!nulls[first + i])
-            write_shown(units_at(output, from, first + i), output->scale, scales[i], room);
+            write_numeric(units_at(output, from, first + i), output->scale, static_cast<int32>(scales[i]), room);
         *to = PointerGetDatum(room);
     }
 }
@@ -237,7 +230,7 @@ void convert_averages(RowStore *store, const FragmentOutput *output, int target,
         if (nulls[first + i])
             continue;
         const int32 shown = scales ? static_cast<int32>(scales[i]) : output->scale;
-        write_shown(units_at(output, from, first + i), output->scale, shown, room);
+        write_numeric(units_at(output, from, first + i), output->scale, shown, room);
         *to = DirectFunctionCall2(numeric_div, PointerGetDatum(room), NumericGetDatum(int64_to_numeric(counts[i])));
     }
     MemoryContextSwitchTo(old);
