@@ -12,6 +12,9 @@ enum class FrameBound : uint8_t { UnboundedPreceding, Preceding, CurrentRow, Fol
 // dates (I32) and timestamps (I64), whose ends are infinities.
 enum class FrameUnit : uint8_t { Rows, Groups, Integers, Floats, Moments };
 
+// Which rows of a frame do not count (EXCLUDE): the row itself, all that tie with it, or those but the row itself.
+enum class FrameExclusion : uint8_t { None, CurrentRow, Group, Ties };
+
 enum class WindowKind : uint8_t {
     RowNumber, // I64
     Rank,
@@ -44,6 +47,7 @@ struct FrameRule {
     bool peers;
     uint64_t start_offset, end_offset;
     const uint64_t *firsts, *ends; // by row, where offsets do not count rows; else null pointers
+    FrameExclusion exclusion;
 };
 
 // A row: its partition, and the rows that tie with it.
@@ -77,6 +81,32 @@ GPUSCAN_HD Frame frame_of(const FrameRule &rule, const Place &at) {
     else if (rule.end == FrameBound::Following)
         frame.end = ahead(at.row + 1, at.end, rule.end_offset);
     return frame;
+}
+
+// What is left of a frame, in the order of its rows; parts may be empty.
+struct FrameParts {
+    Frame part[3];
+
+    GPUSCAN_HD uint64_t rows() const { return part[0].rows() + part[1].rows() + part[2].rows(); }
+    // The number of the n-th of them, 1 <= n <= rows().
+    GPUSCAN_HD uint64_t row(uint64_t n) const {
+        int i = 0;
+        for (; n > part[i].rows(); ++i)
+            n -= part[i].rows();
+        return part[i].first + n - 1;
+    }
+};
+
+GPUSCAN_HD FrameParts parts_of(const FrameRule &rule, const Place &at) {
+    const Frame frame = frame_of(rule, at);
+    if (rule.exclusion == FrameExclusion::None)
+        return {{frame, {}, {}}};
+    const bool one = rule.exclusion == FrameExclusion::CurrentRow;
+    const uint64_t out = one ? at.row : at.first_peer, in = one ? at.row + 1 : at.end_of_peers;
+    const bool stays = rule.exclusion == FrameExclusion::Ties && frame.first <= at.row && at.row < frame.end;
+    return {{{frame.first, frame.end < out ? frame.end : out},
+             {at.row, stays ? at.row + 1 : at.row},
+             {frame.first > in ? frame.first : in, frame.end}}};
 }
 
 // What in_range() of the key's type says in PostgreSQL: is the value at least (`less`: at most) what lies the offset behind

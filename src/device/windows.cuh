@@ -514,30 +514,36 @@ extern "C" __global__ void pick_rows(const FunctionArgument a) {
                 show(a, a.other, i, a.other.values != nullptr, i);
             continue;
         }
-        const frames::Frame frame = frames::frame_of(a.rule, at);
-        const uint64_t rows = frame.rows();
+        const frames::FrameParts parts = frames::parts_of(a.rule, at);
+        const uint64_t rows = parts.rows();
         const uint64_t nth = a.kind == WindowKind::LastValue  ? rows
                              : a.kind == WindowKind::NthValue ? (uint64_t)a.number
                                                               : 1;
-        show(a, a.arg, frame.first + nth - 1, nth != 0 && nth <= rows, i);
+        const bool there = nth != 0 && nth <= rows;
+        show(a, a.arg, there ? parts.row(nth) : 0, there, i);
     }
 }
 
-// Between two rows of a prefix sum.
-template <class T> __device__ __forceinline__ T between(const T *sums, const frames::Frame &frame) {
-    return sums[frame.end - 1] - (frame.first > 0 ? sums[frame.first - 1] : T(0));
+// Between rows of a prefix sum.
+template <class T> __device__ __forceinline__ T between(const T *sums, const frames::FrameParts &parts) {
+    T sum = 0;
+    for (int p = 0; p < 3; ++p) {
+        const frames::Frame &part = parts.part[p];
+        if (part.rows() > 0)
+            sum += sums[part.end - 1] - (part.first > 0 ? sums[part.first - 1] : T(0));
+    }
+    return sum;
 }
 
 extern "C" __global__ void sum_frames(const FunctionArgument a) {
     for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
-        const frames::Frame frame = frames::frame_of(a.rule, a.places.at(i));
-        const uint64_t rows = frame.rows();
-        const uint64_t count = rows == 0 || !a.counts ? rows : between(a.counts, frame);
+        const frames::FrameParts parts = frames::parts_of(a.rule, a.places.at(i));
+        const uint64_t count = a.counts ? between(a.counts, parts) : parts.rows();
         if (a.kind == WindowKind::CountRows || a.kind == WindowKind::Count) {
             ((int64_t *)a.values)[i] = (int64_t)count;
             continue;
         }
-        const sem::i128 sum = count == 0 ? 0 : (sem::i128)between((const sem::u128 *)a.sums, frame);
+        const sem::i128 sum = count == 0 ? 0 : (sem::i128)between((const sem::u128 *)a.sums, parts);
         a.nulls[i] = count == 0;
         if (a.narrow && sum != (int64_t)sum)
             atomicOr(a.status, status_row_error);
@@ -554,15 +560,18 @@ extern "C" __global__ void sum_frames_of_floats(const FunctionArgument a) {
     of.arg = a.arg;
     of.status = a.status;
     for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
-        const frames::Frame frame = frames::frame_of(a.rule, a.places.at(i));
+        const frames::FrameParts parts = frames::parts_of(a.rule, a.places.at(i));
         FloatSums::Sum sum = of.nothing();
-        if (a.by_frame)
-            for (uint64_t row = frame.first; row < frame.end; ++row) {
-                const bool null = is_null(a.arg, row);
-                sum = of.add(sum, {null ? 0 : float_at(a.arg, row), !null, 0});
-            }
-        else if (frame.rows() > 0)
-            sum = {((const double *)a.sums)[frame.end - 1], a.counts[frame.end - 1], 0};
+        if (a.by_frame) {
+            for (const frames::Frame &part : parts.part)
+                for (uint64_t row = part.first; row < part.end; ++row) {
+                    const bool null = is_null(a.arg, row);
+                    sum = of.add(sum, {null ? 0 : float_at(a.arg, row), !null, 0});
+                }
+        } else if (parts.part[0].rows() > 0) {
+            const uint64_t last = parts.part[0].end - 1;
+            sum = {((const double *)a.sums)[last], a.counts[last], 0};
+        }
         const bool average = a.kind == WindowKind::Average;
         if (average && !is_null(a.arg, i)) {
             const double value = float_at(a.arg, i);
@@ -579,13 +588,15 @@ extern "C" __global__ void extremes_of_frames(const FunctionArgument a) {
     of.arg = a.arg;
     of.largest = a.kind == WindowKind::Max;
     for (uint64_t i = first_index(); i < a.rows; i += index_step()) {
-        const frames::Frame frame = frames::frame_of(a.rule, a.places.at(i));
+        const frames::FrameParts parts = frames::parts_of(a.rule, a.places.at(i));
         uint32_t found = 0;
-        if (a.by_frame)
-            for (uint64_t row = frame.first; row < frame.end; ++row)
-                found = of.better(found, is_null(a.arg, row) ? 0 : (uint32_t)row + 1);
-        else if (frame.rows() > 0)
-            found = ((const uint32_t *)a.sums)[frame.end - 1];
+        if (a.by_frame) {
+            for (const frames::Frame &part : parts.part)
+                for (uint64_t row = part.first; row < part.end; ++row)
+                    found = of.better(found, is_null(a.arg, row) ? 0 : (uint32_t)row + 1);
+        } else if (parts.part[0].rows() > 0) {
+            found = ((const uint32_t *)a.sums)[parts.part[0].end - 1];
+        }
         show(a, a.arg, found - 1, found != 0, i);
     }
 }

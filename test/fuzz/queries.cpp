@@ -452,7 +452,11 @@ static string select_rows(Scope &scope) {
     return "SELECT " + list + tail;
 }
 
-// Window functions, also over groups. Rows that tie in the order of a window have the same values in all columns that are shown, so that it
+static string exclusion() {
+    return chance(25) ? pick({" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES"}) : string();
+}
+
+// Window functions and DISTINCT ON, also over groups. Rows that tie in the order of a window have the same values in all columns that are shown, so that it
 // does not matter which of them comes first; groups do not tie.
 static string windows_over(Scope &scope) {
     const string tail = from_where(scope);
@@ -489,6 +493,11 @@ static string windows_over(Scope &scope) {
         numbers = {"count(*)", numbers.empty() ? "count(*)" : "sum(" + pick(numbers) + ")"};
         list += ", " + numbers[1] + (chance(30) ? ", avg(" + scope.sources[0].alias + ".k)" : "");
     }
+    if (chance(15)) {
+        const string &first = columns[0];
+        return "SELECT DISTINCT ON (" + first + ") " + list + tail + groups + " ORDER BY " + first +
+               pick({"", " DESC", " NULLS FIRST"}) + ", " + order;
+    }
     for (int i = 1 + roll(4); i > 0; --i) {
         const string &arg = pick(columns), &summed = numbers.empty() ? string("1") : pick(numbers);
         const string bound = pick({"UNBOUNDED PRECEDING", "3 PRECEDING", "CURRENT ROW", "1 FOLLOWING"});
@@ -506,14 +515,15 @@ static string windows_over(Scope &scope) {
                          " ORDER BY " + summed + pick({"", " DESC", " NULLS FIRST"}) + " RANGE BETWEEN " +
                          pick({"2 PRECEDING AND 1 FOLLOWING", "UNBOUNDED PRECEDING AND 3 PRECEDING",
                                "CURRENT ROW AND 10 FOLLOWING"}) +
-                         ") AS w" + std::to_string(i);
+                         exclusion() + ") AS w" + std::to_string(i);
             continue;
         }
         functions += ", " + call + " OVER (" + partition + " ORDER BY " + order +
                      (chance(50) ? pick({" ROWS BETWEEN ", " GROUPS BETWEEN "}) + bound + " AND " +
                                        pick(bound == "1 FOLLOWING"
                                                 ? vector<string>{"2 FOLLOWING", "UNBOUNDED FOLLOWING"}
-                                                : vector<string>{"CURRENT ROW", "2 FOLLOWING", "UNBOUNDED FOLLOWING"})
+                                                : vector<string>{"CURRENT ROW", "2 FOLLOWING", "UNBOUNDED FOLLOWING"}) +
+                                       exclusion()
                                  : "") +
                      ") AS w" + std::to_string(i);
     }

@@ -92,7 +92,8 @@ class CudaWindowsTest : public test::CudaTest {
             const bool narrow = window.unit == FrameUnit::Rows && rows(window.start, window.start_offset, &first) &&
                                 rows(window.end, window.end_offset, &last) && last - first < 64;
             if ((extreme && function.other != none) ||
-                ((extreme || floats) && window.start != FrameBound::UnboundedPreceding && !narrow))
+                ((extreme || floats) && !narrow &&
+                 (window.start != FrameBound::UnboundedPreceding || window.exclusion != FrameExclusion::None)))
                 continue;
             some.program.window_functions.push_back(function);
         }
@@ -118,6 +119,7 @@ class CudaWindowsTest : public test::CudaTest {
 TEST_F(CudaWindowsTest, EveryFunctionOverEveryFrameOfRows) { each(each_case_of_frames_of_rows); }
 TEST_F(CudaWindowsTest, FramesOfRowsThatTie) { each(each_case_of_frames_of_ties); }
 TEST_F(CudaWindowsTest, OffsetsOfGroupsAndValues) { each(each_case_of_offsets); }
+TEST_F(CudaWindowsTest, Exclusions) { each(each_case_of_exclusions); }
 TEST_F(CudaWindowsTest, SeveralWindowsOneAfterTheOther) { each(each_case_of_several_windows); }
 TEST_F(CudaWindowsTest, PartitionsOfManyRows) { each(each_case_of_shared_partitions); }
 TEST_F(CudaWindowsTest, FewRowsAndNone) { each(each_case_of_few_rows); }

@@ -261,7 +261,11 @@ class Reference {
                 return behind <= 0 || (w.peers && tie);
             }
         };
-        return after_start() && before_end();
+        const bool excluded = w.exclusion == FrameExclusion::CurrentRow ? i == at
+                              : w.exclusion == FrameExclusion::Group    ? tie
+                              : w.exclusion == FrameExclusion::Ties     ? tie && i != at
+                                                                        : false;
+        return after_start() && before_end() && !excluded;
     }
 
     Cell result(const WindowFunction &f, const Row &row) const {
@@ -510,6 +514,31 @@ inline void each_case_of_offsets(const Visit &visit) {
                     window.unit = order == Order ? FrameUnit::Groups : FrameUnit::Integers;
                     tried.window({Part}, {order}, window);
                     add_functions(tried, false);
+                    visit(tried, 77);
+                }
+}
+
+inline void each_case_of_exclusions(const Visit &visit) {
+    uint64_t seed = 2000;
+    for (const FrameExclusion exclusion : {FrameExclusion::CurrentRow, FrameExclusion::Group, FrameExclusion::Ties})
+        for (const FrameBound start : starts)
+            for (const FrameBound end : ends)
+                for (const FrameUnit unit : {FrameUnit::Rows, FrameUnit::Groups}) {
+                    Case tried(300, ++seed);
+                    const bool unique =
+                        unit == FrameUnit::Rows; // (of rows that tie, which are in such a frame is open)
+                    const auto offset = [&] {
+                        return static_cast<int64_t>(tried.random() % 8 ? tried.random() % 4 : 90);
+                    };
+                    Window window = rows_frame(tried, start, offset(), end, offset());
+                    window.peers = unit == FrameUnit::Rows ? 0 : 1;
+                    window.unit = unit;
+                    window.exclusion = exclusion;
+                    std::vector<Index> order = {Order};
+                    if (unique)
+                        order.push_back(Id);
+                    tried.window({Part}, order, window);
+                    add_functions(tried, unique);
                     visit(tried, 77);
                 }
 }

@@ -23,6 +23,7 @@ TEST(Windows, EveryFunctionOverEveryFrameOfRows) { each_case_of_frames_of_rows(c
 TEST(Windows, FramesOfRowsThatTie) { each_case_of_frames_of_ties(check); }
 
 TEST(Windows, OffsetsOfGroupsAndValues) { each_case_of_offsets(check); }
+TEST(Windows, Exclusions) { each_case_of_exclusions(check); }
 
 TEST(Windows, SeveralWindowsOneAfterTheOther) { each_case_of_several_windows(check); }
 

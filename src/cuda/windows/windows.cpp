@@ -259,7 +259,7 @@ class Windows {
         a.status = k_.status();
         a.kind = function.kind;
         a.narrow = type == Type::I64;
-        a.by_frame = window.start != FrameBound::UnboundedPreceding;
+        a.by_frame = window.start != FrameBound::UnboundedPreceding || window.exclusion != ir::FrameExclusion::None;
         a.bytes = static_cast<uint8_t>(bytes);
         k_.launch(kernel_of(function, a), rows_, &a);
         return to;
@@ -458,7 +458,8 @@ bool can_compute_windows(const Program &program) {
         if (is_extreme(function.kind) && function.other != ir::none)
             return false;
         if ((is_extreme(function.kind) || is_of_floats(program, function)) &&
-            window.start != FrameBound::UnboundedPreceding && !is_narrow(program, window))
+            (window.start != FrameBound::UnboundedPreceding || window.exclusion != ir::FrameExclusion::None) &&
+            !is_narrow(program, window))
             return false;
     }
     return true;

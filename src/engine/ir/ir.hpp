@@ -311,6 +311,7 @@ struct OrderKey {
 };
 
 using gpuscan::FrameBound;
+using gpuscan::FrameExclusion;
 using gpuscan::FrameUnit;
 using gpuscan::WindowKind;
 
@@ -321,6 +322,7 @@ struct Window {
     FrameBound start = FrameBound::UnboundedPreceding, end = FrameBound::CurrentRow;
     uint8_t peers = 1; // CurrentRow is of peers (RANGE, GROUPS); not where offsets count rows
     FrameUnit unit = FrameUnit::Rows;
+    FrameExclusion exclusion = FrameExclusion::None;
     Index start_offset = none; // Preceding, Following: constant, I64, of Floats F64; NULL and less than 0 are an error
     Index end_offset = none;
 };

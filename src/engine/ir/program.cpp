@@ -396,6 +396,7 @@ class Checker {
     // By which the values of the only order key differ.
     void check_unit(const Window &window) {
         require(window.unit <= FrameUnit::Moments, "unit of a frame");
+        require(window.exclusion <= FrameExclusion::Ties, "exclusion of a frame");
         if (window.unit <= FrameUnit::Groups)
             return;
         require(window.keys.count == window.partition + 1, "order of a frame by values");

@@ -4,6 +4,7 @@
 #include "engine/result/row_sort.hpp"
 #include "engine/result/window_aggregates.hpp"
 #include "engine/result/window_bounds.hpp"
+#include "engine/result/window_exclusion.hpp"
 #include "engine/result/window_functions.hpp"
 #include "engine/result/window_rules.hpp"
 #include "engine/util/in_parallel.hpp"
@@ -295,6 +296,8 @@ class Windows {
         };
         if (kind < WindowKind::CountRows)
             each_piece(work);
+        else if (rule.exclusion != ir::FrameExclusion::None)
+            aggregate_some(function, rule, arg, other, to);
         else
             aggregate(function, rule, arg, other, to);
     }
@@ -341,6 +344,58 @@ class Windows {
         const auto before =
             carry<EndRow<T>>(rule, [&](size_t first, size_t end) { return end_of_rows<T>(ends, first, end); });
         each_piece([&](const Slice &slice) { find_ends<T>(slice, rule, ends, before, memory_, to); });
+    }
+
+    // put(slice): put(row, sum) for its rows; of(first, end): the sum of some rows
+    template <class Of, class PutOf>
+    void each_range_sum(const FrameRule &rule, const Of &of, const PutOf &put_of) const {
+        using Sum = decltype(of(0, 0));
+        const RangeSums<Sum, Of> sums(rows_.nrows, of, memory_, [&](size_t count, const auto &work) {
+            in_slices(threads_, count, [&](unsigned, uint64_t first, uint64_t last) { work(first, last); });
+            stop_if(cancel_);
+        });
+        each_piece([&](const Slice &slice) { each_sum(slice, rule, sums, put_of(slice)); });
+    }
+
+    // Of frames of which rows are left out.
+    void aggregate_some(const ir::WindowFunction &function, const FrameRule &rule, const Column &arg,
+                        const Column &other, const Result &to) const {
+        const bool average = function.kind == WindowKind::Average;
+        if (function.kind == WindowKind::CountRows || function.kind == WindowKind::Count)
+            return each_range_sum(
+                rule,
+                [&](size_t first, size_t end) {
+                    return arg.nulls != nullptr ? count_values(arg, first, end)
+                                                : RowCount{static_cast<int64_t>(end - first)};
+                },
+                [&](const Slice &) {
+                    return [&](size_t row, const RowCount &count) { to.put<int64_t>(row, count.count); };
+                });
+        if (average || (function.kind == WindowKind::Sum && arg.type == Type::F64))
+            return each_range_sum(
+                rule, [&](size_t first, size_t end) { return add_floats(arg, first, end); },
+                [&](const Slice &slice) {
+                    if (average)
+                        check_squares(slice, arg);
+                    return [&](size_t row, const FloatSum &sum) { put_sum(sum, average, row, to); };
+                });
+        with_type(arg.type, [&](auto value) {
+            using T = decltype(value);
+            if (function.kind != WindowKind::Sum) {
+                const Ends<T> ends = {arg, other, edges_.data(), function.kind == WindowKind::Max};
+                each_range_sum(
+                    rule, [&](size_t first, size_t end) { return end_of_rows<T>(ends, first, end); },
+                    [&](const Slice &) {
+                        return [&](size_t row, const EndRow<T> &found) { ends.show(found.row, row, to); };
+                    });
+            } else if constexpr (!std::is_floating_point_v<T>) {
+                each_range_sum(
+                    rule, [&](size_t first, size_t end) { return add_integers<T>(arg, first, end); },
+                    [&](const Slice &) {
+                        return [&](size_t row, const IntegerSum &sum) { put_sum(sum, function.narrow != 0, row, to); };
+                    });
+            }
+        });
     }
 
     const Program &p_;

@@ -9,7 +9,8 @@
 //             of frames never go back within a partition, so each function goes over its rows once: a frame that begins with its partition only grows; one that moves gives up exact sums and counts again, keeps a queue
 //             of candidates for its minimum, and adds floats up in two stacks, since what was added to a float cannot be taken away
 //             (Leis, Kundhavi, Kemper and Neumann, "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB
-//             2015, section 4, on cumulative and removable aggregation; with constant offsets no segment tree is needed)
+//             2015, section 4, on cumulative and removable aggregation; with constant offsets no segment tree is needed). Frames of which rows are
+//             left out have one (window_exclusion.hpp)
 //
 // A window without functions is an order, into which the rows that are left are brought. Rows that tie come in any order, and functions that look at single rows tell it, as between PostgreSQL's own plans.
 #pragma once

@@ -157,6 +157,18 @@ template <class T> IntegerSum add_integers(const Column &arg, size_t first, size
     return sum;
 }
 
+inline void put_sum(const IntegerSum &of, bool narrow, size_t row, const Result &to) {
+    const int128 sum = of.sum;
+    if (narrow && sum != static_cast<int64_t>(sum))
+        overflow();
+    if (of.count == 0)
+        narrow ? to.put_null<int64_t>(row) : to.put_null<int128>(row);
+    else if (narrow)
+        to.put<int64_t>(row, static_cast<int64_t>(sum));
+    else
+        to.put<int128>(row, sum);
+}
+
 template <class T>
 void sum_integers(const Slice &slice, const FrameRule &rule, const Column &arg, bool narrow,
                   const Carry<IntegerSum> &carry, const Result &to) {
@@ -166,15 +178,7 @@ void sum_integers(const Slice &slice, const FrameRule &rule, const Column &arg, 
                        size_t row) { rows.restart(slice.starts[partition], carry.begin(slice, partition, row, of)); },
                    [&](const Place &at) {
                        rows.move(frame_of(rule, at));
-                       const int128 sum = of.sum;
-                       if (narrow && sum != static_cast<int64_t>(sum))
-                           overflow();
-                       if (of.count == 0)
-                           narrow ? to.put_null<int64_t>(at.row) : to.put_null<int128>(at.row);
-                       else if (narrow)
-                           to.put<int64_t>(at.row, static_cast<int64_t>(sum));
-                       else
-                           to.put<int128>(at.row, sum);
+                       put_sum(of, narrow, at.row, to);
                    });
 }
 
@@ -263,14 +267,18 @@ inline FloatSum add_floats(const Column &arg, size_t first, size_t end) {
     return sum;
 }
 
+inline void check_squares(const Slice &slice, const Column &arg) {
+    slice.each_piece([&](size_t, size_t, size_t first, size_t last) {
+        for (size_t i = first; i < last; ++i)
+            if (!arg.null(i) && std::isfinite(arg.at<double>(i)) && std::fabs(arg.at<double>(i)) > average_limit)
+                overflow();
+    });
+}
+
 inline void sum_floats(const Slice &slice, const FrameRule &rule, const Column &arg, bool average,
                        const Carry<FloatSum> &carry, const WorkMemoryRef &memory, const Result &to) {
     if (average)
-        slice.each_piece([&](size_t, size_t, size_t first, size_t last) {
-            for (size_t i = first; i < last; ++i)
-                if (!arg.null(i) && std::isfinite(arg.at<double>(i)) && std::fabs(arg.at<double>(i)) > average_limit)
-                    overflow();
-        });
+        check_squares(slice, arg);
     if (rule.start == FrameBound::UnboundedPreceding) {
         FloatSum sum;
         size_t end = 0;

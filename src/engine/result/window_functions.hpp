@@ -79,12 +79,14 @@ template <class T>
 void pick(const Slice &slice, const FrameRule &rule, WindowKind kind, const Column &arg, int64_t number,
           const Result &to) {
     slice.each_row(nothing, [&](const Place &at) {
-        const Frame frame = frame_of(rule, at);
-        const uint64_t nth = kind == WindowKind::LastValue  ? frame.rows()
+        const frames::FrameParts parts = frames::parts_of(rule, at);
+        const uint64_t rows = parts.rows();
+        const uint64_t nth = kind == WindowKind::LastValue  ? rows
                              : kind == WindowKind::NthValue ? static_cast<uint64_t>(number)
                                                             : 1;
-        const size_t row = frame.first + nth - 1;
-        if (nth == 0 || nth > frame.rows() || arg.null(row))
+        const bool there = nth != 0 && nth <= rows;
+        const size_t row = there ? parts.row(nth) : 0;
+        if (!there || arg.null(row))
             to.put_null<T>(at.row);
         else
             to.put<T>(at.row, arg.at<T>(row));

@@ -36,7 +36,7 @@ inline frames::FrameRule rule_of(const Program &program, const ir::Window &windo
     if (window.unit == FrameUnit::Floats) {
         float_offset_of(program, window.start_offset);
         float_offset_of(program, window.end_offset);
-        return {window.start, window.end, true, 0, 0, nullptr, nullptr};
+        return {window.start, window.end, true, 0, 0, nullptr, nullptr, window.exclusion};
     }
     return {window.start,
             window.end,
@@ -44,7 +44,8 @@ inline frames::FrameRule rule_of(const Program &program, const ir::Window &windo
             offset_of(program, window.start_offset),
             offset_of(program, window.end_offset),
             nullptr,
-            nullptr};
+            nullptr,
+            window.exclusion};
 }
 
 constexpr bool has_offset(FrameBound bound) { return bound == FrameBound::Preceding || bound == FrameBound::Following; }

@@ -333,7 +333,8 @@ char *text_of_window(const Explainer *explainer, int window, int key) {
     add_keys(&text, "ORDER BY ", list_copy_tail(all, number(WINDOW_PARTITION_KEYS)));
     Node *start = static_cast<Node *>(list_nth(fragment->window_offsets, 2 * window)),
          *end = static_cast<Node *>(list_nth(fragment->window_offsets, 2 * window + 1));
-    if (start != nullptr || end != nullptr) { // the planner chooses between others that mean the same
+    if (start != nullptr || end != nullptr ||
+        (number(WINDOW_FRAME) & FRAMEOPTION_EXCLUSION)) { // the planner chooses between others that mean the same
         const int frame = number(WINDOW_FRAME);
         appendStringInfo(&text, "%s%s BETWEEN ", all != NIL ? " " : "",
                          frame & FRAMEOPTION_RANGE    ? "RANGE"
@@ -342,6 +343,10 @@ char *text_of_window(const Explainer *explainer, int window, int key) {
         add_bound(explainer, &text, number(WINDOW_FRAME), true, start);
         appendStringInfoString(&text, " AND ");
         add_bound(explainer, &text, number(WINDOW_FRAME), false, end);
+        appendStringInfoString(&text, frame & FRAMEOPTION_EXCLUDE_CURRENT_ROW ? " EXCLUDE CURRENT ROW"
+                                      : frame & FRAMEOPTION_EXCLUDE_GROUP     ? " EXCLUDE GROUP"
+                                      : frame & FRAMEOPTION_EXCLUDE_TIES      ? " EXCLUDE TIES"
+                                                                              : "");
     }
     if (!is_order)
         appendStringInfoChar(&text, ')');

@@ -193,8 +193,10 @@ bool find_unit(const TypedExpr &key, ir::FrameUnit *unit) {
 bool add_frame(Assembly *a, int frame, Expr *key, Expr *start, Expr *end, ir::Window *window) {
     Offsets offsets = {ir::FrameUnit::Rows, nullptr};
     TypedExpr value;
-    if (frame & FRAMEOPTION_EXCLUSION)
-        return refuse("a window's frame with EXCLUDE");
+    window->exclusion = frame & FRAMEOPTION_EXCLUDE_CURRENT_ROW ? ir::FrameExclusion::CurrentRow
+                        : frame & FRAMEOPTION_EXCLUDE_GROUP     ? ir::FrameExclusion::Group
+                        : frame & FRAMEOPTION_EXCLUDE_TIES      ? ir::FrameExclusion::Ties
+                                                                : ir::FrameExclusion::None;
     window->peers = frame & FRAMEOPTION_ROWS ? 0 : 1;
     if (frame & FRAMEOPTION_GROUPS)
         offsets.unit = ir::FrameUnit::Groups;
