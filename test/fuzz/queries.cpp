@@ -529,7 +529,7 @@ static string windows_over(Scope &scope) {
     }
     const string query = "SELECT " + list + functions + tail + groups;
     if (!chance(25))
-        return query;
+        return query + (chance(10) ? " LIMIT (SELECT 1000000)" : "");
     return "SELECT count(*), sum(r) FROM (SELECT row_number() OVER (PARTITION BY " + columns[0] + " ORDER BY " + list +
            ") AS r" + tail + groups + ") s WHERE r <= " + number(roll(5));
 }

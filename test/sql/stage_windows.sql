@@ -30,6 +30,9 @@ SELECT check_all_stages('SELECT k, count(*), min(x)::text, max(x)::text FROM (SE
 -- several levels
 SELECT check_stages('SELECT count(*), avg(events), avg(extract(epoch FROM length)) FROM (SELECT k, visit, count(*) AS events, max(t) - min(t) AS length FROM (SELECT k, t, sum(starts) OVER (PARTITION BY k ORDER BY t, id) AS visit FROM (SELECT id, k, t, CASE WHEN t - lag(t) OVER (PARTITION BY k ORDER BY t, id) < interval ''30 minutes'' THEN 0 ELSE 1 END AS starts FROM o WHERE k IS NOT NULL AND t IS NOT NULL) g) v GROUP BY k, visit) l');
 SELECT check_stages('SELECT place, count(*), sum(total) FROM (SELECT k, sum(n) AS total, rank() OVER (ORDER BY sum(n) DESC) AS place FROM o GROUP BY k) q WHERE place <= 10 GROUP BY place');
+-- what LIMIT computes stays above
+SELECT check_matrix('%sSELECT k, rank() OVER (ORDER BY sum(n), k) FROM o GROUP BY k ORDER BY 2, 1 %s', '{"",WITH w AS (SELECT 2 AS x) }', '{LIMIT (SELECT 3),LIMIT 4 OFFSET (SELECT count(*) - 2 FROM c),LIMIT 5,"LIMIT 1 + (SELECT min(k) FROM c)"}', 'any');
+SELECT check_query('WITH w AS (SELECT 2 AS x) SELECT k, rank() OVER (ORDER BY sum(n), k) FROM o GROUP BY k ORDER BY 2, 1 LIMIT (SELECT x FROM w)', 'any');
 SELECT check_stages('SELECT k2, max(y) FROM (SELECT k2, x, row_number() OVER (PARTITION BY k2 ORDER BY x, id) AS y FROM (SELECT id, k2, lag(v) OVER (ORDER BY id) AS x FROM o) p) q GROUP BY k2');
 SELECT check_stages('WITH q AS (SELECT k, row_number() OVER (PARTITION BY k ORDER BY id DESC) AS m, v FROM o) SELECT sum(v), count(*) FROM q WHERE m = 1');
 SELECT check_stages('SELECT DISTINCT m FROM (SELECT row_number() OVER (PARTITION BY k ORDER BY id) AS m FROM o) q');

@@ -21,6 +21,7 @@
 
 #include "pg/refusal.h"
 #include "pg/rewrite/error_free_expression.h"
+#include "pg/rewrite/level_below.h"
 #include "pg/rewrite/query_levels.h"
 
 namespace gpuscan {
@@ -54,7 +55,7 @@ Oid order_of(const TargetEntry *target) {
 bool is_possible(const Query *query) {
     if (contain_volatile_functions(reinterpret_cast<Node *>(query->targetList)))
         return refuse("DISTINCT ON beside volatile functions");
-    if (contain_subplans(query->limitCount) || contain_subplans(query->limitOffset))
+    if (limits_by_subquery(query))
         return refuse("DISTINCT ON with a subquery in LIMIT or OFFSET");
     ListCell *cell;
     foreach (cell, query->targetList) {
@@ -111,24 +112,6 @@ void show_all(Query *query) {
     }
 }
 
-// The rows of a subquery and no others.
-void read_from(Query *query, Query *subquery, const char *name) {
-    List *names = NIL;
-    ListCell *cell;
-    foreach (cell, subquery->targetList)
-        names = lappend(names, makeString(lfirst_node(TargetEntry, cell)->resname));
-    RangeTblEntry *entry = makeNode(RangeTblEntry);
-    entry->rtekind = RTE_SUBQUERY;
-    entry->subquery = subquery;
-    entry->alias = makeAlias(name, NIL);
-    entry->eref = makeAlias(name, names);
-    entry->inFromCl = true;
-    RangeTblRef *reference = makeNode(RangeTblRef);
-    reference->rtindex = 1;
-    query->rtable = list_make1(entry);
-    query->jointree = makeFromExpr(list_make1(reference), nullptr);
-}
-
 // ORDER BY begins with DISTINCT ON's columns, or is a part of them.
 WindowClause *window_of(const Query *query) {
     WindowClause *window = makeNode(WindowClause);
@@ -165,11 +148,7 @@ Node *is_first(const TargetEntry *number) {
 
 // The query as it was, of all rows and in no order, for two levels above.
 Query *rows_below(const Query *query) {
-    Query *below = makeNode(Query);
-    *below = *query;
-    below->hasDistinctOn = false;
-    below->distinctClause = below->sortClause = NIL;
-    below->limitCount = below->limitOffset = nullptr;
+    Query *below = level_below(query);
     below->targetList = static_cast<List *>(copyObject(query->targetList));
     show_all(below);
     IncrementVarSublevelsUp(reinterpret_cast<Node *>(below), 2, 1);
@@ -189,7 +168,7 @@ bool number_level(Query *query) {
     numbered->targetList = columns_of(below->targetList);
     if (is_pulled_up(query))
         order_by_what_may_raise(query, numbered->targetList, window);
-    read_from(numbered, below, "rows");
+    read_subquery(numbered, below, "rows");
     TargetEntry *number = row_number(list_length(numbered->targetList) + 1);
     numbered->targetList = lappend(numbered->targetList, number);
 
@@ -198,13 +177,10 @@ bool number_level(Query *query) {
     forboth (cell, targets, shown, query->targetList)
         lfirst_node(TargetEntry, cell)->resjunk = lfirst_node(TargetEntry, shown)->resjunk;
     query->targetList = targets;
-    read_from(query, numbered, "numbered");
+    query->hasWindowFuncs = query->hasDistinctOn = false;
+    query->windowClause = query->distinctClause = NIL;
+    read_subquery(query, numbered, "numbered");
     query->jointree->quals = is_first(number);
-    query->cteList = query->groupClause = query->groupingSets = query->windowClause = query->distinctClause = NIL;
-    query->havingQual = nullptr;
-    query->hasAggs = query->hasWindowFuncs = query->hasSubLinks = query->hasDistinctOn = query->groupDistinct = false;
-    forget_permissions(query);
-    forget_group_entry(query);
     return true;
 }
 

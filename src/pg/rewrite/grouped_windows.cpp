@@ -14,6 +14,7 @@
 #include "pg/rewrite/grouped_windows.h"
 
 #include "pg/refusal.h"
+#include "pg/rewrite/level_below.h"
 #include "pg/rewrite/query_levels.h"
 
 namespace gpuscan {
@@ -135,11 +136,9 @@ char *name_of(const Query *query, const Node *expr, int number) {
 // Of the query as it was; its range table, conditions and groups are the subquery's.
 Query *make_subquery(const Groups *groups) {
     const Query *query = groups->query;
-    Query *below = makeNode(Query);
-    *below = *query;
-    below->hasWindowFuncs = below->hasDistinctOn = false;
-    below->windowClause = below->distinctClause = below->sortClause = NIL;
-    below->limitCount = below->limitOffset = nullptr;
+    Query *below = level_below(query);
+    below->hasWindowFuncs = false;
+    below->windowClause = NIL;
     below->targetList = below->groupClause = NIL;
     ListCell *cell;
     foreach (cell, groups->columns) {
@@ -159,24 +158,10 @@ Query *make_subquery(const Groups *groups) {
     return below;
 }
 
-RangeTblEntry *entry_of(Query *subquery) {
-    RangeTblEntry *entry = makeNode(RangeTblEntry);
-    List *names = NIL;
-    ListCell *cell;
-    foreach (cell, subquery->targetList)
-        names = lappend(names, makeString(lfirst_node(TargetEntry, cell)->resname));
-    entry->rtekind = RTE_SUBQUERY;
-    entry->subquery = subquery;
-    entry->alias = makeAlias("groups", NIL);
-    entry->eref = makeAlias("groups", names);
-    entry->inFromCl = true;
-    return entry;
-}
-
 bool is_grouped_with_windows(const Query *query) {
     return query->commandType == CMD_SELECT && query->hasWindowFuncs && query->groupClause != NIL &&
            query->groupingSets == NIL && query->setOperations == nullptr && !query->hasTargetSRFs &&
-           query->rowMarks == NIL && !query->hasModifyingCTE;
+           query->rowMarks == NIL && !query->hasModifyingCTE && !limits_by_subquery(query);
 }
 
 bool lift_level(Query *query) {
@@ -196,18 +181,10 @@ bool lift_level(Query *query) {
         return refuse("windows over groups beside subqueries, GROUPING() or columns that depend on a primary key");
 
     Query *below = make_subquery(&groups);
-    RangeTblRef *reference = makeNode(RangeTblRef);
-    reference->rtindex = 1;
     query->targetList = reinterpret_cast<List *>(targets);
     query->windowClause = reinterpret_cast<List *>(windows);
     query->targetList = wanted_targets(query);
-    query->rtable = list_make1(entry_of(below));
-    query->jointree = makeFromExpr(list_make1(reference), nullptr);
-    query->cteList = query->groupClause = NIL;
-    query->havingQual = nullptr;
-    query->hasAggs = query->hasSubLinks = query->hasRecursive = query->groupDistinct = false;
-    forget_permissions(query);
-    forget_group_entry(query);
+    read_subquery(query, below, "groups");
     return true;
 }
 
