@@ -38,6 +38,9 @@ BEGIN
         RETURN 'CPU';
     END IF;
     top := plan -> 0 -> 'Plan';
+    IF top ->> 'Node Type' = 'Subquery Scan' AND top ->> 'Filter' IS NULL THEN -- it leaves columns out
+        top := top -> 'Plans' -> 0;
+    END IF;
     IF top ->> 'Custom Plan Provider' IS DISTINCT FROM 'GpuScan' THEN
         RETURN 'input';
     END IF;

@@ -32,11 +32,14 @@ bool is_distinct_on(const Query *query) {
            !query->hasTargetSRFs && query->rowMarks == NIL && !query->hasModifyingCTE;
 }
 
-// As make_sort_input_target has it.
+// As make_sort_input_target has it, to which a subquery is costly.
 bool may_be_put_off(const TargetEntry *target) {
+    Node *expr = folded(reinterpret_cast<const Node *>(target->expr));
+    if (expr == nullptr || contain_subplans(expr))
+        return true;
     QualCost cost;
-    cost_qual_eval_node(&cost, reinterpret_cast<Node *>(target->expr), nullptr);
-    return target->ressortgroupref == 0 && cost.per_tuple > 10 * cpu_operator_cost;
+    cost_qual_eval_node(&cost, expr, nullptr);
+    return cost.per_tuple > 10 * cpu_operator_cost;
 }
 
 bool is_pulled_up(const Query *query) {
