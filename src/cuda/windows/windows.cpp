@@ -33,6 +33,11 @@ bool rows_behind(const Program &program, FrameBound bound, bool peers, ir::Index
     return true;
 }
 
+// From the partition's first row on, so that a prefix sum at the frame's end is the frame's.
+bool only_grows(const ir::Window &window) {
+    return window.start == FrameBound::UnboundedPreceding && window.exclusion == ir::FrameExclusion::None;
+}
+
 bool is_narrow(const Program &program, const ir::Window &window) {
     int128 first = 0, last = 0;
     return window.unit == FrameUnit::Rows &&
@@ -259,7 +264,7 @@ class Windows {
         a.status = k_.status();
         a.kind = function.kind;
         a.narrow = type == Type::I64;
-        a.by_frame = window.start != FrameBound::UnboundedPreceding || window.exclusion != ir::FrameExclusion::None;
+        a.by_frame = !only_grows(window);
         a.bytes = static_cast<uint8_t>(bytes);
         k_.launch(kernel_of(function, a), rows_, &a);
         return to;
@@ -457,8 +462,7 @@ bool can_compute_windows(const Program &program) {
         const ir::Window &window = program.windows[main.windows.first + function.window];
         if (is_extreme(function.kind) && function.other != ir::none)
             return false;
-        if ((is_extreme(function.kind) || is_of_floats(program, function)) &&
-            (window.start != FrameBound::UnboundedPreceding || window.exclusion != ir::FrameExclusion::None) &&
+        if ((is_extreme(function.kind) || is_of_floats(program, function)) && !only_grows(window) &&
             !is_narrow(program, window))
             return false;
     }

@@ -478,18 +478,13 @@ bool add_function(Assembly *a, const WindowFunc *function, Array<ir::WindowFunct
 // A test that the device does not know is left to the node.
 bool add_test(Assembly *a, const OpExpr *test) {
     const int n = list_length(a->spec->window_functions);
-    if (list_length(test->args) != 2)
-        return false;
     ir::Op op;
-    Expr *left = static_cast<Expr *>(linitial(test->args)), *right = static_cast<Expr *>(lsecond(test->args));
-    if (!comparison_operator(test->opfuncid != InvalidOid ? test->opfuncid : get_opcode(test->opno), &op))
+    const WindowFunc *of;
+    Expr *right;
+    if (!compares_window(test, &of, &op, &right))
         return false;
-    if (!IsA(left, WindowFunc)) {
-        std::swap(left, right);
-        op = ir::mirrored(op);
-    }
     int number = 0;
-    while (number < n && !equal(list_nth(a->spec->window_functions, number), left))
+    while (number < n && !equal(list_nth(a->spec->window_functions, number), of))
         ++number;
     if (number == n || a->outputs[a->delivered + number].type != Type::I64 ||
         a->outputs[a->delivered + number].value_kind != SqlKind::Int8)
@@ -507,6 +502,20 @@ bool add_test(Assembly *a, const OpExpr *test) {
 }
 
 } // namespace
+
+bool compares_window(const OpExpr *test, const WindowFunc **function, ir::Op *op, Expr **bound) {
+    if (list_length(test->args) != 2 ||
+        !comparison_operator(test->opfuncid != InvalidOid ? test->opfuncid : get_opcode(test->opno), op))
+        return false;
+    Expr *left = static_cast<Expr *>(linitial(test->args));
+    *bound = static_cast<Expr *>(lsecond(test->args));
+    if (!IsA(left, WindowFunc)) {
+        std::swap(left, *bound);
+        *op = ir::mirrored(*op);
+    }
+    *function = reinterpret_cast<const WindowFunc *>(left);
+    return IsA(left, WindowFunc);
+}
 
 bool add_windows(Assembly *a) {
     const FragmentSpec *spec = a->spec;

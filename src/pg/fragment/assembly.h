@@ -50,6 +50,8 @@ bool add_number(Assembly *a, Expr *number, ir::Index *constant);
 
 // Windows over the rows, behind the columns (assemble_windows.cpp).
 bool add_windows(Assembly *a);
+// Is it a comparison of a window function with something? Both sides as if the function stood first.
+bool compares_window(const OpExpr *test, const WindowFunc **function, ir::Op *op, Expr **bound);
 
 // Fills the fragment's program.
 void write_program(Assembly *a, Fragment *out);

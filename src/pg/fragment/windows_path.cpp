@@ -22,6 +22,7 @@
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
 #include "pg/cost/group_count.h"
+#include "pg/fragment/assembly.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/path.h"
@@ -32,7 +33,6 @@
 #include "pg/guc.h"
 #include "pg/refusal.h"
 #include "pg/rewrite/error_free_expression.h"
-#include "pg/translate/translate.h"
 
 namespace gpuscan {
 
@@ -258,17 +258,8 @@ static bool known_number(const Node *node, double *number) {
 static double rows_of_partition(const OpExpr *test, const WindowFunc **function) {
     ir::Op op;
     double bound;
-    if (list_length(test->args) != 2 ||
-        !comparison_operator(test->opfuncid != InvalidOid ? test->opfuncid : get_opcode(test->opno), &op))
-        return HUGE_VAL;
-    const Node *left = static_cast<const Node *>(linitial(test->args));
-    const Node *right = static_cast<const Node *>(lsecond(test->args));
-    if (!IsA(left, WindowFunc)) {
-        std::swap(left, right);
-        op = ir::mirrored(op);
-    }
-    *function = reinterpret_cast<const WindowFunc *>(left);
-    if (!IsA(left, WindowFunc) || !known_number(right, &bound) ||
+    Expr *right;
+    if (!compares_window(test, function, &op, &right) || !known_number(reinterpret_cast<const Node *>(right), &bound) ||
         ((*function)->winfnoid != F_ROW_NUMBER && (*function)->winfnoid != F_RANK_ &&
          (*function)->winfnoid != F_DENSE_RANK_))
         return HUGE_VAL;

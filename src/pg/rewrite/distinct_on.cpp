@@ -189,20 +189,7 @@ bool number_level(Query *query) {
 
 } // namespace
 
-bool may_have_distinct_on(const Query *query) {
-    if (is_distinct_on(query))
-        return true;
-    ListCell *cell;
-    foreach (cell, query->cteList)
-        if (const Node *of = lfirst_node(CommonTableExpr, cell)->ctequery;
-            IsA(of, Query) && may_have_distinct_on(reinterpret_cast<const Query *>(of)))
-            return true;
-    foreach (cell, query->rtable)
-        if (const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-            rte->rtekind == RTE_SUBQUERY && may_have_distinct_on(rte->subquery))
-            return true;
-    return false;
-}
+bool may_have_distinct_on(const Query *query) { return has_level(query, is_distinct_on); }
 
 bool number_distinct_rows(Query *query) { return rewrite_levels(query, number_level); }
 

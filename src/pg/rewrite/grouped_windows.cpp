@@ -190,20 +190,7 @@ bool lift_level(Query *query) {
 
 } // namespace
 
-bool may_have_grouped_windows(const Query *query) {
-    if (is_grouped_with_windows(query))
-        return true;
-    ListCell *cell;
-    foreach (cell, query->cteList)
-        if (const Node *of = lfirst_node(CommonTableExpr, cell)->ctequery;
-            IsA(of, Query) && may_have_grouped_windows(reinterpret_cast<const Query *>(of)))
-            return true;
-    foreach (cell, query->rtable)
-        if (const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-            rte->rtekind == RTE_SUBQUERY && may_have_grouped_windows(rte->subquery))
-            return true;
-    return false;
-}
+bool may_have_grouped_windows(const Query *query) { return has_level(query, is_grouped_with_windows); }
 
 bool lift_grouped_windows(Query *query) { return rewrite_levels(query, lift_level); }
 

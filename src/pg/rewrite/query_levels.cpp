@@ -36,4 +36,19 @@ bool rewrite_levels(Query *query, bool (*rewrite)(Query *)) {
     return rewriting.changed;
 }
 
+bool has_level(const Query *query, bool (*is_wanted)(const Query *)) {
+    if (is_wanted(query))
+        return true;
+    ListCell *cell;
+    foreach (cell, query->cteList)
+        if (const Node *of = lfirst_node(CommonTableExpr, cell)->ctequery;
+            IsA(of, Query) && has_level(reinterpret_cast<const Query *>(of), is_wanted))
+            return true;
+    foreach (cell, query->rtable)
+        if (const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+            rte->rtekind == RTE_SUBQUERY && has_level(rte->subquery, is_wanted))
+            return true;
+    return false;
+}
+
 } // namespace gpuscan
