@@ -17,6 +17,7 @@ namespace {
 #endif
 constexpr bool compare_pages = (GPUSCAN_TEST_NO_BARRIER & 1) == 0;
 
+constexpr size_t least_pass = size_t(1) << 20;         // bytes of rows in no cache
 constexpr size_t builders_part = 4;                    // of the cache, for chunks that are being built
 constexpr size_t delivered_rows = transient_limit / 4; // bytes; each helper has so many
 
@@ -524,17 +525,19 @@ void SourceFeed::deliver_rows() {
     check(joined_, "the session has its rows itself");
     if (!decoded_)
         return;
-    if (decoded_->empty())
-        return decoded_->clear();
-    HeldChunk chunk;
-    chunk.rows = std::make_shared<ChunkRows>(decoded_->rows());
-    chunk.is_private = true;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-        chunk.columns.push_back(decoded_->column(c));
-        chunk.bytes += chunk.columns.back().bytes();
+    for (size_t block = 0; block < decoded_->nblocks(); ++block) {
+        HeldChunk chunk;
+        chunk.rows = std::make_shared<ChunkRows>(decoded_->rows(block));
+        if (chunk.rows->participating == 0)
+            continue;
+        chunk.is_private = true;
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            chunk.columns.push_back(decoded_->column(block, c));
+            chunk.bytes += chunk.columns.back().bytes();
+        }
+        shared_->deliver(std::move(chunk));
     }
     decoded_->clear();
-    shared_->deliver(std::move(chunk));
 }
 
 void SourceFeed::batch(MessageReader &message, uint32_t nrows) {
@@ -597,8 +600,13 @@ void SourceFeed::give_up(const Undecodable &reason) {
 
 // ---- handing over -------------------------------------------------------------------------------------------------
 
+// Rows in no cache leave twice as much device memory free as they take: so executions that run at a time share it, and a new one
+// finds some. (What the cache would give up is not counted, so there is a least pass.)
 bool SourceFeed::pass_full() const {
-    return load_->transient.load(std::memory_order_relaxed) > transient_limit || load_->full(cache_.budget());
+    const size_t transient = load_->transient.load(std::memory_order_relaxed);
+    const DeviceInfo info = device_.device->info();
+    const size_t free = info.memory_limit - std::min(info.memory_used, info.memory_limit);
+    return transient > std::clamp(free / 2, least_pass, transient_limit) || load_->full(cache_.budget());
 }
 
 void SourceFeed::note_transient() {

@@ -109,26 +109,35 @@ void add_values(Device &device, const ChunkBuilder::Allocate &allocate, const st
 
 // ---- rows decoded by the device -----------------------------------------------------------------------------------
 
+// The last block gets room for so many rows more. Where there is no memory for one of twice the length, a short one does.
 void DecodedRows::reserve(uint32_t rows) {
-    if (rows <= capacity_)
+    if (!blocks_.empty() && blocks_.back().capacity - blocks_.back().nrows >= rows)
         return;
-    uint32_t capacity = std::max({rows, first_rows, capacity_ * 2});
-    std::vector<Column> grown = data_;
+    const uint32_t least = std::max(rows, first_rows);
+    const uint32_t most = blocks_.empty() ? least : std::max(least, blocks_.back().capacity * 2);
+    try {
+        blocks_.push_back(new_block(most));
+    } catch (const OutOfDeviceMemory &) {
+        if (most == least)
+            throw;
+        blocks_.push_back(new_block(least));
+    }
+}
+
+DecodedRows::Block DecodedRows::new_block(uint32_t capacity) {
+    Block block;
+    block.capacity = capacity;
+    block.columns.resize(columns_.size());
     std::vector<BufferEnd> fresh;
     for (size_t c = 0; c < columns_.size(); ++c) {
-        size_t width = type_width(columns_[c].type), old = nrows_ * width;
-        grown[c].values = allocate_(capacity * width + buffer_slack);
-        grown[c].nulls = allocate_(capacity + buffer_slack);
-        if (nrows_ != 0) {
-            device_.copy(*grown[c].values, 0, *data_[c].values, 0, old);
-            device_.copy(*grown[c].nulls, 0, *data_[c].nulls, 0, nrows_);
-        }
-        fresh.push_back({grown[c].values, old});
-        fresh.push_back({grown[c].nulls, nrows_});
+        Column &column = block.columns[c];
+        column.values = allocate_(capacity * type_width(columns_[c].type) + buffer_slack);
+        column.nulls = allocate_(capacity + buffer_slack);
+        fresh.push_back({column.values, 0});
+        fresh.push_back({column.nulls, 0});
     }
     device_.zero(fresh);
-    data_ = std::move(grown);
-    capacity_ = capacity;
+    return block;
 }
 
 // Those columns that are in the heap's tuples, or one expression, of the pages that are Ok so far.
@@ -148,8 +157,8 @@ void DecodedRows::decode_columns(const std::vector<WindowPage> &window, const st
     for (size_t c = 0; c < columns_.size(); ++c)
         if (columns_[c].expression == expression) {
             columns.push_back(c);
-            job.columns.push_back(
-                {columns_[c].layout, data_[c].values.get(), data_[c].nulls.get(), columns_[c].dictionary});
+            const Column &to = blocks_.back().columns[c];
+            job.columns.push_back({columns_[c].layout, to.values.get(), to.nulls.get(), columns_[c].dictionary});
         }
     if (pages.empty())
         return;
@@ -165,21 +174,23 @@ void DecodedRows::decode_columns(const std::vector<WindowPage> &window, const st
         throw Undecodable("too many distinct values", texts);
     }
     for (size_t k = 0; k < columns.size(); ++k)
-        data_[columns[k]].stats.merge(result.columns[k]);
+        blocks_.back().columns[columns[k]].stats.merge(result.columns[k]);
     for (size_t k = 0; k < pages.size(); ++k)
         statuses[pages[k]] = result.pages[k];
 }
 
 std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &window,
                                             const std::atomic<uint32_t> *cancel) {
-    std::vector<uint32_t> starts;
-    uint32_t rows = nrows_;
-    for (const WindowPage &page : window) {
-        starts.push_back(rows);
+    uint32_t rows = 0;
+    for (const WindowPage &page : window)
         rows += page.ntuples;
-    }
     reserve(rows);
-    nrows_ = rows;
+    Block &block = blocks_.back();
+    std::vector<uint32_t> starts;
+    for (const WindowPage &page : window) {
+        starts.push_back(block.nrows);
+        block.nrows += page.ntuples;
+    }
     int last_expression = -1;
     for (const TransientColumn &column : columns_)
         last_expression = std::max(last_expression, column.expression);
@@ -192,80 +203,98 @@ std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &windo
         if (statuses[i] != PageStatus::Ok)
             continue;
         uint32_t first = starts[i], end = first + window[i].ntuples;
-        valid_ += end - first;
-        if (!valid_rows_.empty() && valid_rows_.back().second == first)
-            valid_rows_.back().second = end;
+        block.valid += end - first;
+        if (!block.valid_rows.empty() && block.valid_rows.back().second == first)
+            block.valid_rows.back().second = end;
         else
-            valid_rows_.emplace_back(first, end);
+            block.valid_rows.emplace_back(first, end);
     }
     return statuses;
 }
 
 size_t DecodedRows::bytes() const {
-    size_t bytes = 0;
+    size_t rows = 0, width = 0;
+    for (const Block &block : blocks_)
+        rows += block.nrows;
     for (const TransientColumn &column : columns_)
-        bytes += nrows_ * (type_width(column.type) + 1);
-    return bytes;
+        width += type_width(column.type) + 1;
+    return rows * width;
+}
+
+size_t DecodedRows::count() const {
+    size_t rows = 0;
+    for (const Block &block : blocks_)
+        rows += block.valid;
+    return rows;
+}
+
+int64_t DecodedRows::max_code(size_t column) const {
+    int64_t max = ColumnStats().max;
+    for (const Block &block : blocks_)
+        max = std::max(max, block.columns[column].stats.max);
+    return max;
 }
 
 void DecodedRows::add_to(PassInput &input) {
-    if (valid_ == 0)
-        return;
-    ChunkView view;
-    view.nrows = nrows_;
-    if (valid_ != nrows_) {
-        input.masks.push_back(rows().mask);
-        view.row_mask = input.masks.back()->data();
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+        const Block &block = blocks_[i];
+        if (block.valid == 0)
+            continue;
+        ChunkView view;
+        view.nrows = block.nrows;
+        if (block.valid != block.nrows) {
+            input.masks.push_back(rows(i).mask);
+            view.row_mask = input.masks.back()->data();
+        }
+        for (size_t c = 0; c < columns_.size(); ++c) {
+            const ColumnValues values = column(i, c);
+            view.columns.push_back(
+                column_view(values.type, Frame(), values.values.get(), values.nulls.get(), values.stats));
+        }
+        input.chunks.push_back(std::move(view));
+        input.rows += block.valid;
     }
-    for (size_t c = 0; c < columns_.size(); ++c)
-        view.columns.push_back(column_view(columns_[c].type, Frame(), data_[c].values.get(),
-                                           data_[c].stats.any_null ? data_[c].nulls.get() : nullptr, data_[c].stats));
-    input.chunks.push_back(std::move(view));
-    input.rows += valid_;
 }
 
-ChunkRows DecodedRows::rows() const {
+ChunkRows DecodedRows::rows(size_t block) const {
+    const Block &of = blocks_[block];
     ChunkRows rows;
-    rows.nrows = nrows_;
-    rows.participating = valid_;
-    if (valid_ == nrows_)
+    rows.nrows = of.nrows;
+    rows.participating = of.valid;
+    if (of.valid == of.nrows)
         return rows;
-    std::vector<uint64_t> mask((size_t(nrows_) + 63) / 64);
-    for (const auto &range : valid_rows_)
+    std::vector<uint64_t> mask((size_t(of.nrows) + 63) / 64);
+    for (const auto &range : of.valid_rows)
         for (uint32_t row = range.first; row < range.second; ++row)
             mask[row / 64] |= uint64_t(1) << (row % 64);
     rows.mask = std::make_shared<const std::vector<uint64_t>>(std::move(mask));
     return rows;
 }
 
-ColumnValues DecodedRows::column(size_t column) const {
-    const Column &data = data_[column];
+ColumnValues DecodedRows::column(size_t block, size_t column) const {
+    const Column &data = blocks_[block].columns[column];
     ColumnValues values;
     values.type = columns_[column].type;
     values.values = data.values;
     values.nulls = data.stats.any_null ? data.nulls : BufferRef();
-    values.capacity = capacity_;
+    values.capacity = blocks_[block].capacity;
     values.stats = data.stats;
     return values;
 }
 
 void DecodedRows::read(std::string &to) const {
-    std::vector<ColumnValues> columns;
-    for (size_t c = 0; c < columns_.size(); ++c)
-        columns.push_back(column(c));
-    std::vector<RowRun> runs;
-    uint32_t count = 0;
-    for (const auto &range : valid_rows_) {
-        runs.push_back({range.first, count, range.second - range.first});
-        count += range.second - range.first;
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+        std::vector<ColumnValues> columns;
+        for (size_t c = 0; c < columns_.size(); ++c)
+            columns.push_back(column(i, c));
+        std::vector<RowRun> runs;
+        uint32_t count = 0;
+        for (const auto &range : blocks_[i].valid_rows) {
+            runs.push_back({range.first, count, range.second - range.first});
+            count += range.second - range.first;
+        }
+        read_rows(device_, columns, runs, to);
     }
-    read_rows(device_, columns, runs, to);
-}
-
-void DecodedRows::clear() {
-    data_.assign(columns_.size(), Column());
-    valid_rows_.clear();
-    nrows_ = capacity_ = valid_ = 0;
 }
 
 // ---- rows decoded by the backend ----------------------------------------------------------------------------------

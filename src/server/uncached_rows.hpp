@@ -38,41 +38,47 @@ ColumnView column_view(Type type, Frame frame, const Buffer *values, const Buffe
 void add_values(Device &device, const ChunkBuilder::Allocate &allocate, const std::vector<Type> &types,
                 const std::string &rows, PassInput &input);
 
-// Rows that the device decoded from pages that the cache does not take, or of which only some tuples are visible.
+// Rows that the device decoded from pages that the cache does not take, or of which only some tuples are visible. They lie in
+// blocks, each twice as long as the one before: no row is copied, and no more memory asked for than the rows have already.
 class DecodedRows {
   public:
     DecodedRows(Device &device, ChunkBuilder::Allocate allocate, const std::vector<TransientColumn> &columns)
-        : device_(device), allocate_(std::move(allocate)), columns_(columns), data_(columns.size()) {}
+        : device_(device), allocate_(std::move(allocate)), columns_(columns) {}
 
-    // Each page has a mask.
+    // Each page has a mask. Throws OutOfDeviceMemory; then nothing has changed.
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::atomic<uint32_t> *cancel);
     size_t bytes() const;
-    bool empty() const { return valid_ == 0; }
-    int64_t max_code(size_t column) const { return data_[column].stats.max; }
+    bool empty() const { return count() == 0; }
+    int64_t max_code(size_t column) const;
     void add_to(PassInput &input);
-    // The same as a chunk of its own.
-    ChunkRows rows() const;
-    ColumnValues column(size_t column) const;
-    uint32_t count() const { return valid_; }
+    // A block as a chunk of its own.
+    size_t nblocks() const { return blocks_.size(); }
+    ChunkRows rows(size_t block) const;
+    ColumnValues column(size_t block, size_t column) const;
+    size_t count() const;
     // Adds their values, as read_rows() writes them.
     void read(std::string &to) const;
-    void clear();
+    void clear() { blocks_.clear(); }
 
   private:
     struct Column {
         BufferRef values, nulls;
         ColumnStats stats;
     };
+    struct Block {
+        std::vector<Column> columns;
+        uint32_t nrows = 0, capacity = 0, valid = 0;
+        std::vector<std::pair<uint32_t, uint32_t>> valid_rows; // [first, end), in order
+    };
     void reserve(uint32_t rows);
+    Block new_block(uint32_t capacity);
     void decode_columns(const std::vector<WindowPage> &window, const std::vector<uint32_t> &starts, int expression,
                         std::vector<PageStatus> &statuses, const std::atomic<uint32_t> *cancel);
 
     Device &device_;
     ChunkBuilder::Allocate allocate_;
     std::vector<TransientColumn> columns_;
-    std::vector<Column> data_;
-    uint32_t nrows_ = 0, capacity_ = 0, valid_ = 0;
-    std::vector<std::pair<uint32_t, uint32_t>> valid_rows_; // [first, end), in order
+    std::vector<Block> blocks_;
 };
 
 // Rows that came as values; collected in host memory, uploaded once per pass.

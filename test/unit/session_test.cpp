@@ -1,4 +1,6 @@
 // Does a session answer whole fragments, of tables, of a CPU plan's rows, by groups and by rows, within its memory?
+#include <numeric>
+
 #include "session_fixture.hpp"
 
 namespace gpuscan {
@@ -353,6 +355,46 @@ TEST_F(SessionTest, RowsBeyondTheWorkingMemoryAreAFallback) {
     Course again{*c, server};
     run_rows(again, 0, 3, &got);
     EXPECT_EQ(got.size(), 107999u);
+}
+
+// Each asks for a pass before the others have nothing left, and a session that comes late finds memory, too.
+TEST_F(SessionTest, SessionsThatRunAtOnceShareTheDevicesMemory) {
+    devices.find(DeviceKind::Host)->device->set_memory_limit(size_t(5) << 20);
+    std::vector<uint32_t> pages(server.fact.npages);
+    std::iota(pages.begin(), pages.end(), 0u);
+    std::vector<std::unique_ptr<DirectClient>> clients;
+    std::vector<Course> courses;
+    for (int i = 0; i < 4; ++i) {
+        clients.push_back(client());
+        courses.push_back(Course{*clients.back(), server});
+        ASSERT_TRUE(courses.back().ask(Command::Open, open_message(count_program())));
+        ASSERT_TRUE(courses.back().ask(Command::DefineSource, define_message(0, server.fact, {1})));
+    }
+    size_t full = 0;
+    std::vector<uint64_t> rows(courses.size()), expected(courses.size());
+    std::vector<bool> is_full(courses.size());
+    for (size_t round = 0; full + 1 < courses.size(); ++round) {
+        ASSERT_LT(round, 10000u);
+        const size_t i = round % (courses.size() - 1); // the last one comes late
+        Answer a;
+        if (is_full[i])
+            continue;
+        ASSERT_TRUE(courses[i].ask(Command::DecodeRows, rows_message(0, server, server.fact, pages), &a))
+            << courses[i].message;
+        expected[i] += 30 * pages.size();
+        is_full[i] = a.head<DecodeReply>().pass_full != 0;
+        full += is_full[i];
+    }
+    ASSERT_TRUE(courses.back().ask(Command::DecodeRows, rows_message(0, server, server.fact, pages)))
+        << courses.back().message;
+    expected.back() += 30 * pages.size();
+    for (size_t i = 0; i < courses.size(); ++i) {
+        Answer a;
+        ASSERT_TRUE(courses[i].ask(Command::Run, run_message(0, true)));
+        ASSERT_TRUE(courses[i].ask(Command::Fetch, Message(), &a));
+        EXPECT_EQ(static_cast<uint64_t>(unpack(a, 0, 1).states.at(0).count), expected[i]);
+        EXPECT_GT(expected[i], 0u);
+    }
 }
 
 TEST_F(SessionTest, TooLittleWorkMemoryIsAFallbackWithAReason) {
