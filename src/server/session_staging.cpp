@@ -137,7 +137,7 @@ void Session::share(MessageReader &in, MessageWriter &out) {
     SourceFeed &source = feed(request.source);
     const std::shared_ptr<SharedSource> shared = source.share();
     check(shared != nullptr, "the source cannot be shared");
-    shared->uncounted = program_.sources[request.source].uncounted != 0;
+    shared->uncounted = is_uncounted();
     ShareReply reply = {};
     reply.ticket = devices_.shares.offer(device_, shared);
     reply.builders = source.builders(request.rows_per_chunk);

@@ -54,6 +54,7 @@ struct HeldChunk {
 struct PassLoad {
     std::atomic<size_t> bytes{0}, private_bytes{0}; // of chunks, held and delivered
     std::atomic<size_t> transient{0};               // bytes of rows in no cache
+    std::atomic<bool> said_full{false};             // since the last pass
 
     // The chunks are enough for one pass.
     bool full(size_t cache_budget) const;

@@ -601,12 +601,15 @@ void SourceFeed::give_up(const Undecodable &reason) {
 // ---- handing over -------------------------------------------------------------------------------------------------
 
 // Rows in no cache leave twice as much device memory free as they take: so executions that run at a time share it, and a new one
-// finds some. (What the cache would give up is not counted, so there is a least pass.)
+// finds some. (What the cache would give up is not counted, so there is a least pass.) Who has heard it waits for the pass, so it
+// stays true though others give memory back.
 bool SourceFeed::pass_full() const {
     const size_t transient = load_->transient.load(std::memory_order_relaxed);
     const DeviceInfo info = device_.device->info();
     const size_t free = info.memory_limit - std::min(info.memory_used, info.memory_limit);
-    return transient > std::clamp(free / 2, least_pass, transient_limit) || load_->full(cache_.budget());
+    if (transient > std::clamp(free / 2, least_pass, transient_limit) || load_->full(cache_.budget()))
+        load_->said_full.store(true, std::memory_order_relaxed);
+    return load_->said_full.load(std::memory_order_relaxed);
 }
 
 void SourceFeed::note_transient() {
@@ -760,6 +763,7 @@ void SourceFeed::release(bool last) {
     if (staged_)
         staged_->clear();
     note_transient();
+    load_->said_full.store(false, std::memory_order_relaxed);
     if (last && shared_)
         check(shared_->forget_staged(), "delivered chunks have not been collected");
 }

@@ -39,13 +39,13 @@ void add_values(Device &device, const ChunkBuilder::Allocate &allocate, const st
                 const std::string &rows, PassInput &input);
 
 // Rows that the device decoded from pages that the cache does not take, or of which only some tuples are visible. They lie in
-// blocks, each twice as long as the one before: no row is copied, and no more memory asked for than the rows have already.
+// blocks, each twice as long as the one before, so that no row is copied.
 class DecodedRows {
   public:
     DecodedRows(Device &device, ChunkBuilder::Allocate allocate, const std::vector<TransientColumn> &columns)
         : device_(device), allocate_(std::move(allocate)), columns_(columns) {}
 
-    // Each page has a mask. Throws OutOfDeviceMemory; then nothing has changed.
+    // Each page has a mask. Throws OutOfDeviceMemory, Undecodable, Cancelled, DeviceError.
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::atomic<uint32_t> *cancel);
     size_t bytes() const;
     bool empty() const { return count() == 0; }

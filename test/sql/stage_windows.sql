@@ -27,6 +27,14 @@ SELECT check_all_stages('SELECT k, count(*), sum(x), max(m) FROM (SELECT k, lag(
 CREATE TABLE scales AS SELECT i AS id, i % 50 AS k, round(i * 7919 % 3001 / 8.0, i % 4) AS m, 'text ' || i % 9 AS s FROM generate_series(1, 3000) i;
 VACUUM (FREEZE, ANALYZE) scales;
 SELECT check_all_stages('SELECT k, count(*), min(x)::text, max(x)::text FROM (SELECT k, %s AS x FROM scales WINDOW w AS (PARTITION BY k ORDER BY id)) q GROUP BY k', '{"lag(m, 1, 0) OVER w","lag(s, 1, ''none'') OVER w","sum(m) OVER w","avg(m) OVER w","min(m) OVER w","max(s) OVER w"}');
+-- a frame's offset that is a key, too, and a fallback of the level (the number is too large for a device)
+CREATE TABLE wide (k int, n numeric);
+INSERT INTO wide SELECT i % 50, i FROM generate_series(1, 3000) i;
+VACUUM (FREEZE, ANALYZE) wide;
+SELECT q.n, check_query(format('SELECT k, two, s, r FROM (SELECT k, 2::bigint AS two, sum(max(n)) OVER (ORDER BY k %s) AS s FROM %s GROUP BY 1, 2) x JOIN (SELECT k, rank() OVER (ORDER BY count(*), k) AS r FROM wide GROUP BY 1) y USING (k)', q.frame, q.relation), 'any')
+FROM (VALUES (1, 'ROWS 2::bigint PRECEDING', 'wide'), (2, 'ROWS BETWEEN 2::bigint PRECEDING AND 2::bigint FOLLOWING', 'wide'), (3, 'ROWS 2::bigint PRECEDING', '(SELECT * FROM wide UNION ALL SELECT 1, 1e60) w'), (4, 'GROUPS 2::bigint PRECEDING', 'wide')) q(n, frame, relation) ORDER BY 1;
+INSERT INTO wide VALUES (1, 1e60);
+SELECT check_query('SELECT k, two, s, r FROM (SELECT k, 2::bigint AS two, sum(max(n)) OVER (ORDER BY k ROWS 2::bigint PRECEDING) AS s FROM wide GROUP BY 1, 2) x JOIN (SELECT k, rank() OVER (ORDER BY count(*), k) AS r FROM wide GROUP BY 1) y USING (k)', 'any');
 -- several levels
 SELECT check_stages('SELECT count(*), avg(events), avg(extract(epoch FROM length)) FROM (SELECT k, visit, count(*) AS events, max(t) - min(t) AS length FROM (SELECT k, t, sum(starts) OVER (PARTITION BY k ORDER BY t, id) AS visit FROM (SELECT id, k, t, CASE WHEN t - lag(t) OVER (PARTITION BY k ORDER BY t, id) < interval ''30 minutes'' THEN 0 ELSE 1 END AS starts FROM o WHERE k IS NOT NULL AND t IS NOT NULL) g) v GROUP BY k, visit) l');
 SELECT check_stages('SELECT place, count(*), sum(total) FROM (SELECT k, sum(n) AS total, rank() OVER (ORDER BY sum(n) DESC) AS place FROM o GROUP BY k) q WHERE place <= 10 GROUP BY place');

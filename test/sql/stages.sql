@@ -46,6 +46,19 @@ SELECT check_all_stages('WITH s AS %s SELECT count(*), min(k) FROM s WHERE v >= 
     '(SELECT k, max(k8) AS v FROM o GROUP BY k)', 'MATERIALIZED (SELECT k, count(*) AS v FROM o GROUP BY k)', '(SELECT k, sum(k8::float8) AS v FROM o GROUP BY k)', '(SELECT k, max(10 / (k - 1000)) AS v FROM o GROUP BY k)',
     '(SELECT k, count(*) AS v FROM o GROUP BY k ORDER BY k LIMIT 5)', '(SELECT k, count(*) AS v FROM (SELECT k, random() AS r FROM o) x WHERE r < 2 GROUP BY k)', '(SELECT DISTINCT k, k8 AS v FROM o)', '(SELECT (k / 2.0)::numeric AS k, count(*) AS v FROM o GROUP BY 1)']);
 SELECT check_stages('WITH s AS (SELECT k, count(*) AS m FROM o GROUP BY k), t AS (SELECT m, count(*) AS q FROM s GROUP BY m) SELECT a.m, b.q, c.k FROM t a JOIN t b ON a.q = b.q JOIN s c ON c.m = a.m');
+SELECT check_stages('WITH a AS (WITH b AS (SELECT k, count(*) AS m FROM o GROUP BY k) SELECT x.k, y.m FROM b x JOIN b y USING (m)) SELECT m, count(*) FROM a GROUP BY m');
+-- a subquery whose texts only PostgreSQL has is executed again, and its groups are sent each time
+SET plan_cache_mode = force_generic_plan;
+PREPARE sent(int) AS SELECT c.k, (SELECT sum(x.m) FROM (SELECT left(o.s, $1) AS u, count(*) AS m FROM o GROUP BY 1) x JOIN c d ON d.name = x.u WHERE d.k > c.k) FROM c;
+SET gpuscan.offload = force;
+CREATE TEMP TABLE by_device AS EXECUTE sent(6);
+SET gpuscan.offload = off;
+CREATE TEMP TABLE by_postgres AS SELECT c.k, (SELECT sum(x.m) FROM (SELECT left(o.s, 6) AS u, count(*) AS m FROM o GROUP BY 1) x JOIN c d ON d.name = x.u WHERE d.k > c.k) FROM c;
+RESET gpuscan.offload;
+RESET plan_cache_mode;
+DEALLOCATE sent;
+SELECT count(*), count(DISTINCT d.sum) FROM by_device d JOIN by_postgres p ON d.k = p.k AND d.sum IS NOT DISTINCT FROM p.sum;
+DROP TABLE by_device, by_postgres;
 CREATE VIEW per_k AS SELECT k, count(*) AS m, sum(n) AS n FROM o GROUP BY k;
 SELECT check_stages('SELECT m, count(*) FROM per_k GROUP BY m');
 SELECT check_stages('SELECT m, k, count(*) FROM (SELECT k, s, count(*) AS m FROM o GROUP BY k, s) s GROUP BY ROLLUP (m, k)');

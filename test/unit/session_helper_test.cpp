@@ -36,6 +36,28 @@ TEST_F(SessionHelperTest, WhatIsDeliveredMustBeCollected) {
     EXPECT_EQ(groups, expected_groups(false));
 }
 
+// The second partition is fed by a number that no source of the program has.
+TEST_F(SessionHelperTest, HelpersOfAPartitionCountWhatTheProgramShows) {
+    auto c = client(), h = client();
+    for (bool hidden : {true, false}) {
+        const std::string counting = count_program();
+        Program program = parse_program(counting.data(), counting.size());
+        program.sources.at(0).uncounted = hidden;
+        Course leader{*c, server}, course{*h, server};
+        Answer a;
+        ASSERT_TRUE(leader.ask(Command::Open, open_message(serialize_program(program))));
+        ASSERT_TRUE(leader.ask(Command::DefineSource, define_message(0, server.dim, {1})));
+        ASSERT_TRUE(leader.ask(Command::DefineSource, define_message(0, server.fact, {1}, 1)));
+        ASSERT_TRUE(leader.ask(Command::Share, Message().put(ShareRequest{1, 0, 100}), &a));
+        ASSERT_TRUE(course.ask(Command::Join, Message().put(JoinRequest{a.head<ShareReply>().ticket})));
+        ASSERT_TRUE(course.feed(0, server.fact)) << course.message;
+        EXPECT_EQ(course.decoded, 40u);
+        EXPECT_EQ(counters.pages_decoded.load(), hidden ? 0u : 40u);
+        ASSERT_TRUE(course.ask(Command::Close, Message()) && leader.ask(Command::Close, Message()));
+        cache->evict_all();
+    }
+}
+
 TEST_F(SessionHelperTest, AnotherSessionBringsRows) {
     auto c = client(), h = client();
     for (int visible : {40, 17, 0}) {

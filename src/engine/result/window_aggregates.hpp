@@ -305,7 +305,7 @@ inline void sum_floats(const Slice &slice, const FrameRule &rule, const Column &
 }
 
 template <class T> bool below(T a, T b) { return a < b; }
-bool below(float a, float b) { return a < b || (a == a && b != b); }
+inline bool below(float a, float b) { return a < b || (a == a && b != b); }
 inline bool below(double a, double b) { return a < b || (a == a && b != b); }
 
 // Which rows have the least (or largest) values? Of equal ones the last is shown, as by PostgreSQL's functions. `shown` is what such a

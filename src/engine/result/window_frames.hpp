@@ -61,7 +61,7 @@ struct Result {
 enum Edge : uint8_t { no_edge, peers_edge, partition_edge };
 
 template <class T> bool differ(T a, T b) { return a != b; }
-bool differ(float a, float b) { return a != b && (a == a || b == b); }
+inline bool differ(float a, float b) { return a != b && (a == a || b == b); }
 inline bool differ(double a, double b) { return a != b && (a == a || b == b); }
 
 template <class T> void find_edges(const Column &key, uint8_t edge, size_t first, size_t last, uint8_t *edges) {

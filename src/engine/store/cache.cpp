@@ -215,14 +215,17 @@ std::string Cache::refusal(const RelationRef &relation, const CachedColumn &colu
 }
 
 void Cache::refuse(const RelationRef &relation, const CachedColumn &column, const std::string &reason, bool for_good) {
+    std::vector<ChunkRef> old; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
     auto until = for_good ? Clock::time_point::max() : Clock::now() + refusal_lasts;
     relation->refusals[column.id] = {reason, until};
     if (!for_good)
         return;
     for (auto &chunk : relation->chunks)
-        if (chunk.second.version && chunk.second.version->columns.find(column.id) != nullptr)
+        if (chunk.second.version && chunk.second.version->columns.find(column.id) != nullptr) {
+            old.push_back(chunk.second.version);
             erase_column(*relation, chunk.second, column.id);
+        }
 }
 
 // ---- chunks -----------------------------------------------------------------------------------------------------

@@ -176,6 +176,27 @@ void begin(GpuScanState *state, EState *estate, int eflags) {
     state->run.context = AllocSetContextCreate(estate->es_query_cxt, "GpuScan run", ALLOCSET_DEFAULT_SIZES);
 }
 
+bool same_columns(const FragmentSource *a, const FragmentSource *b) {
+    bool same = a->columns.count == b->columns.count;
+    for (int i = 0; same && i < a->columns.count; ++i)
+        same = a->columns[i].attnum == b->columns[i].attnum && a->columns[i].output == b->columns[i].output &&
+               equal(a->columns[i].expr, b->columns[i].expr);
+    return same;
+}
+
+// For another time zone. False: the fragment reads other columns now than those it has opened, by newer statistics.
+bool bind_again(GpuScanState *state) {
+    const Fragment *before = state->fragment;
+    bind(state);
+    const Fragment *now = state->fragment;
+    if (before->program == nullptr || now->program == nullptr)
+        return now->program == nullptr; // (the reason is another one)
+    bool same = before->nsources == now->nsources && before->noutputs == now->noutputs;
+    for (int i = 0; same && i < now->nsources; ++i)
+        same = same_columns(&before->sources[i], &now->sources[i]);
+    return same;
+}
+
 // What a run holds outside of its memory context.
 void release_results(FragmentRun *run) {
     release_rows(run->rows);
@@ -441,11 +462,12 @@ bool is_gpuscan(const PlanState *state) {
 
 const char *begin_execution(GpuScanState *state) {
     // What a clock shows is the session's when rows are read, not when a cursor is opened.
-    if (state->zone != session_timezone)
-        bind(state);
+    if (state->zone != session_timezone && !bind_again(state))
+        return "the fragment needs other columns under the new time zone";
     if (const char *reason = reason_for_cpu(state))
         return reason;
     reset_run(state);
+    state->phase = Phase::Fresh; // (what an earlier one has shown is gone)
     ++state->executions;
     device_count(&protocol::Counters::fragments, 1);
     return nullptr;

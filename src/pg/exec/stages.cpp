@@ -70,7 +70,7 @@ bool may_be_fed(FragmentRun *run, const FragmentSource *source) {
 bool prepare_stage(FragmentRun *run, int source, RunStage *stage) {
     const FragmentSource *from = &run->fragment->sources[source];
     GpuScanState *state = walk_to_node(run->children[source]);
-    if (state == nullptr || state->phase == Phase::Fallback ||
+    if (state == nullptr || state->phase == Phase::Fallback || state->sends_rows ||
         !can_be_stage(state->fragment, state->css.ss.ps.plan->qual))
         return may_be_fed(run, from);
     rescan_way(run->children[source]);
@@ -81,10 +81,12 @@ bool prepare_stage(FragmentRun *run, int source, RunStage *stage) {
     MemoryContextSwitchTo(old);
     if (!prepared)
         return take_failure(run, &state->run);
-    if (!find_fields(from, state, stage))
-        return may_be_fed(run, from);
-    stage->state = state;
-    return true;
+    if (find_fields(from, state, stage)) {
+        stage->state = state;
+        return true;
+    }
+    state->sends_rows = true; // (what it has answered once then serves several executions)
+    return may_be_fed(run, from);
 }
 
 bool keep_result(FragmentRun *run, RunStage *stage, uint64 *rows) {

@@ -32,6 +32,7 @@ struct GpuScanState {
     bool fallback_shown;           // to PostgreSQL, as a child
     const GpuScanState *other_run; // of the same plan, which EXPLAIN is to show; or NULL (exec/trial.h)
     const char *fallback_reason;
+    bool sends_rows; // to the fragment above, which cannot have them where they are
     uint64 executions;
     CpuFirst cpu_first;
 };

@@ -592,21 +592,7 @@ static bool rewrite_level(Query *query) {
 bool decorrelate(Query *query) { return rewrite_levels(query, rewrite_level); }
 
 bool may_have_subqueries(const Query *query) {
-    if (query->commandType != CMD_SELECT && query->commandType != CMD_INSERT)
-        return false;
-    if (query->hasSubLinks)
-        return true;
-    ListCell *cell;
-    foreach (cell, query->rtable) {
-        const RangeTblEntry *rte = static_cast<const RangeTblEntry *>(lfirst(cell));
-        if (rte->rtekind == RTE_SUBQUERY && may_have_subqueries(rte->subquery))
-            return true;
-    }
-    foreach (cell, query->cteList)
-        if (may_have_subqueries(
-                reinterpret_cast<const Query *>(static_cast<const CommonTableExpr *>(lfirst(cell))->ctequery)))
-            return true;
-    return false;
+    return has_level(query, [](const Query *level) { return level->hasSubLinks; });
 }
 
 } // namespace gpuscan

@@ -175,14 +175,13 @@ bool lift_level(Query *query) {
             lappend(groups.columns, get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), query->targetList));
     if (contain_volatile_functions(reinterpret_cast<Node *>(groups.columns)))
         return refuse("windows over groups by volatile functions");
+    // (Frames' offsets read no row, and stay constants though a key be the same one.)
     Node *targets = over_groups(reinterpret_cast<Node *>(query->targetList), &groups);
-    Node *windows = over_groups(reinterpret_cast<Node *>(query->windowClause), &groups);
     if (!groups.possible || list_length(groups.columns) > MaxTupleAttributeNumber)
         return refuse("windows over groups beside subqueries, GROUPING() or columns that depend on a primary key");
 
     Query *below = make_subquery(&groups);
     query->targetList = reinterpret_cast<List *>(targets);
-    query->windowClause = reinterpret_cast<List *>(windows);
     query->targetList = wanted_targets(query);
     read_subquery(query, below, "groups");
     return true;

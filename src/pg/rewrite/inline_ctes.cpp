@@ -87,19 +87,17 @@ bool inline_level(Query *query) {
     return changed;
 }
 
-} // namespace
-
-bool may_have_grouped_ctes(const Query *query) {
+bool shares_a_cte(const Query *query) {
     ListCell *cell;
     foreach (cell, query->cteList)
         if (lfirst_node(CommonTableExpr, cell)->cterefcount > 1)
             return true;
-    foreach (cell, query->rtable)
-        if (const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-            rte->rtekind == RTE_SUBQUERY && may_have_grouped_ctes(rte->subquery))
-            return true;
     return false;
 }
+
+} // namespace
+
+bool may_have_grouped_ctes(const Query *query) { return has_level(query, shares_a_cte); }
 
 bool inline_grouped_ctes(Query *query) { return rewrite_levels(query, inline_level); }
 

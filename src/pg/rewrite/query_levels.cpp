@@ -37,6 +37,8 @@ bool rewrite_levels(Query *query, bool (*rewrite)(Query *)) {
 }
 
 bool has_level(const Query *query, bool (*is_wanted)(const Query *)) {
+    if (query->commandType != CMD_SELECT && query->commandType != CMD_INSERT)
+        return false;
     if (is_wanted(query))
         return true;
     ListCell *cell;

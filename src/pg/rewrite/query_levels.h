@@ -9,7 +9,8 @@ namespace gpuscan {
 // INSERT, the innermost first; not at or below what is recursive. False: nothing was changed.
 bool rewrite_levels(Query *query, bool (*rewrite)(Query *));
 
-// A look at the query, its CTEs and its subqueries in FROM, all their levels among them: does is_wanted() say so of one?
+// A look at the query, its CTEs and its subqueries in FROM, all their levels among them: does is_wanted() say so of one? False of
+// what rewrite_levels() leaves alone.
 bool has_level(const Query *query, bool (*is_wanted)(const Query *));
 
 } // namespace gpuscan

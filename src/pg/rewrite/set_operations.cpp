@@ -499,19 +499,11 @@ static bool find_set_operation(Node *node, void *context) {
 }
 
 bool may_have_set_operations(const Query *query) {
-    if (query->commandType != CMD_SELECT && query->commandType != CMD_INSERT)
-        return false;
-    if (query->setOperations != nullptr)
-        return true;
-    if (query->hasSubLinks || query->cteList != NIL)
-        return find_set_operation(reinterpret_cast<Node *>(const_cast<Query *>(query)), nullptr);
-    ListCell *cell;
-    foreach (cell, query->rtable) {
-        const RangeTblEntry *entry = static_cast<const RangeTblEntry *>(lfirst(cell));
-        if (entry->rtekind == RTE_SUBQUERY && may_have_set_operations(entry->subquery))
-            return true;
-    }
-    return false;
+    return has_level(query, [](const Query *level) {
+        return level->setOperations != nullptr ||
+               (level->hasSubLinks &&
+                find_set_operation(reinterpret_cast<Node *>(const_cast<Query *>(level)), nullptr));
+    });
 }
 
 } // namespace gpuscan
