@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t always_dense_groups = 4096;
 constexpr uint64_t dense_groups = 16384; // beyond that, making states for a whole domain costs a small query too much
 constexpr uint64_t indexed_at_once = uint64_t(1) << 20;
+constexpr size_t many_groups = size_t(1) << 18; // whose states are some tens of megabytes
 // A table of all numbers is worth its zeros when one group in so many exists.
 constexpr uint32_t numbers_per_group = 64;
 constexpr uint64_t max_index_bytes = uint64_t(256) << 20; // of all threads' tables, and not more than
@@ -143,11 +144,20 @@ template <class T> void Aggregator::extend(WorkArray<T> &array, size_t size, T v
     }
 }
 
+// For how many groups there is to be room when that for those that are known has run out. To grow copies the states, so few grow
+// fast; many would take memory that they may not need.
+size_t Aggregator::room_for_more() const {
+    if (!grouping_.in_order_met())
+        return grouping_.domain;
+    const size_t room = capacity_ < many_groups ? 4 * capacity_ : capacity_ + capacity_ / 2;
+    return grouping_.sparse ? std::min<size_t>(room, grouping_.domain) : room;
+}
+
 void Aggregator::resize(uint32_t groups) {
     groups_ = groups;
     if (groups <= capacity_)
         return;
-    capacity_ = grouping_.in_order_met() ? std::max<size_t>(groups, capacity_ + capacity_ / 2) : groups;
+    capacity_ = std::max<size_t>(groups, room_for_more());
     extend(rows_, capacity_, int64_t(0));
     for (Accumulator &a : accumulators_)
         resize(a);

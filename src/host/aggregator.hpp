@@ -90,6 +90,7 @@ class Aggregator {
     };
 
     template <class T> void extend(WorkArray<T> &array, size_t size, T value);
+    size_t room_for_more() const;
     void resize(uint32_t groups);
     void resize(Accumulator &a);
     void carry();

@@ -20,6 +20,7 @@
 #include "cuda/compiler_processes.hpp"
 #include "cuda/cuda_device.hpp"
 #include "engine/util/machine.hpp"
+#include "engine/util/spare_memory.hpp"
 #include "host/host_device.hpp"
 
 namespace gpuscan {
@@ -31,6 +32,7 @@ namespace {
 constexpr size_t min_host_work = size_t(256) << 20; // for rows in transit, and for executions, beside a small cache
 constexpr size_t work_part = 4;                     // of the machine's memory for executions at most
 constexpr size_t cuda_cache_percent = 80;           // of the GPU's share
+constexpr size_t spare_part = 4;                    // of the memory of executions for blocks that nobody uses now
 constexpr size_t cached_part = 16;                  // of the memory of executions for join tables that nobody uses now
 constexpr size_t cached_lookups_part = 4;           // ... and for tables over dictionaries
 constexpr unsigned max_readers = 32;                // threads that evaluate texts beside a GPU
@@ -159,6 +161,7 @@ void DeviceSetup::apply_limits(ServedDevice &served) {
     const size_t machine = machine_memory();
     const size_t work = std::max<size_t>(options_.area->cache_size.load(), min_host_work);
     served.device->work_memory()->set_limit(std::min(work, machine / work_part));
+    SpareMemory::shared().set_limit(served.device->work_memory()->limit() / spare_part);
     if (served.kind == DeviceKind::Host) {
         served.tables->set_limit(served.device->work_memory()->limit() / cached_part);
         served.lookups->set_limit(served.device->work_memory()->limit() / cached_lookups_part);

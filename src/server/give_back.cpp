@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <thread>
 
+#include "engine/util/spare_memory.hpp"
+
 namespace gpuscan {
 namespace {
 
@@ -32,11 +34,14 @@ void give_back_free_memory() { malloc_trim(0); }
 
 void MemoryKeeper::look() {
     const auto now = std::chrono::steady_clock::now();
-    if (now < next_ || private_memory() < before_ + worth_a_look)
+    if (now < next_)
+        return;
+    next_ = now + between_looks;
+    SpareMemory::shared().give_back();
+    if (private_memory() < before_ + worth_a_look)
         return;
     give_back_free_memory();
     before_ = private_memory();
-    next_ = std::chrono::steady_clock::now() + between_looks;
 }
 
 } // namespace gpuscan

@@ -4,8 +4,8 @@
 // which can spill to disk, runs instead. Without the account a large GROUP BY would take the machine's memory and the
 // device process with it, again and again.
 //
-// WorkArray is the array whose memory is charged: what a vector is, for plain data only. It grows by realloc, which moves
-// pages instead of bytes once an array is large: growing neither copies nor needs old and new side by side. Vectors of a
+// WorkArray is the array whose memory is charged: what a vector is, for plain data only. A large one lies in a block of its own, which
+// comes from those that others have left (spare_memory.hpp). Vectors of a
 // few thousand values that live as long as a batch are not worth an account.
 #pragma once
 
@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/util/huge_pages.hpp"
+#include "engine/util/spare_memory.hpp"
 
 namespace gpuscan {
 
@@ -108,19 +108,12 @@ template <class T> class WorkArray {
         resize(n);
         std::fill(data_ + std::min(old, n), data_ + n, value);
     }
-    // Makes it n zeros; what it held is lost. Zeros of a large array take no memory of the machine until they are written.
+    // Makes it n zeros; what it held is lost. Zeros of a large array may take no memory of the machine until they are written.
     void assign_zeros(size_t n) {
         release();
-        if (memory_)
-            memory_->charge(n * sizeof(T));
-        data_ = static_cast<T *>(calloc(n, sizeof(T)));
-        if (data_ == nullptr) {
-            if (memory_)
-                memory_->release(n * sizeof(T));
-            throw std::bad_alloc();
-        }
-        size_ = capacity_ = n;
-        want_huge_pages();
+        if (!set_capacity(n) && n > 0)
+            memset(static_cast<void *>(data_), 0, n * sizeof(T));
+        size_ = n;
     }
     void push_back(const T &value) {
         const T copy = value;
@@ -134,7 +127,10 @@ template <class T> class WorkArray {
     }
     // Gives the memory back.
     void release() {
-        free(data_);
+        if (block_.data() != nullptr)
+            SpareMemory::shared().put(std::exchange(block_, HugeMemory()));
+        else
+            free(data_);
         if (memory_)
             memory_->release(bytes());
         data_ = nullptr;
@@ -154,17 +150,21 @@ template <class T> class WorkArray {
   private:
     void swap(WorkArray &o) noexcept {
         std::swap(memory_, o.memory_);
+        std::swap(block_, o.block_);
         std::swap(data_, o.data_);
         std::swap(size_, o.size_);
         std::swap(capacity_, o.capacity_);
     }
-    void set_capacity(size_t n) {
+    // Is all of it zeros behind what it held?
+    bool set_capacity(size_t n) {
         if (n > SIZE_MAX / 2 / sizeof(T))
             throw std::bad_alloc();
         const size_t more = (n - capacity_) * sizeof(T);
         if (memory_)
             memory_->charge(more);
-        void *moved = realloc(static_cast<void *>(data_), n * sizeof(T));
+        bool zeros = false;
+        void *moved = n * sizeof(T) < block_from ? realloc(static_cast<void *>(data_), n * sizeof(T))
+                                                 : move_to_block(n * sizeof(T), &zeros);
         if (moved == nullptr) {
             if (memory_)
                 memory_->release(more);
@@ -172,14 +172,30 @@ template <class T> class WorkArray {
         }
         data_ = static_cast<T *>(moved);
         capacity_ = n;
-        want_huge_pages();
+        return zeros;
     }
-    void want_huge_pages() {
-        if (bytes() >= 2 * huge_page)
-            wish_huge_pages(data_, bytes());
+    // nullptr: there is no memory.
+    char *move_to_block(size_t bytes, bool *zeros) {
+        if (bytes <= block_.bytes())
+            return block_.data();
+        SpareMemory::Block next = SpareMemory::shared().take(bytes);
+        if (next.memory.data() == nullptr)
+            return nullptr;
+        if (size_ > 0)
+            memcpy(next.memory.data(), static_cast<const void *>(data_), size_ * sizeof(T));
+        if (block_.data() != nullptr)
+            SpareMemory::shared().put(std::exchange(block_, HugeMemory()));
+        else
+            free(data_);
+        block_ = std::move(next.memory);
+        *zeros = next.zeros;
+        return block_.data();
     }
 
+    static constexpr size_t block_from = huge_page; // bytes
+
     WorkMemoryRef memory_;
+    HugeMemory block_; // of a large one
     T *data_ = nullptr;
     size_t size_ = 0, capacity_ = 0;
 };
