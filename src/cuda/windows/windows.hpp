@@ -9,7 +9,7 @@
 //   drop       when all functions are there, rows that no test passes
 //
 // Floats and extremes of frames that neither begin with their partition nor are narrow are the host's, and so are those of equal values
-// that look different.
+// that look different, rows of which ORDER BY with LIMIT chooses, and more rows than a kernel numbers.
 #pragma once
 
 #include "cuda/windows/order.hpp"

@@ -208,7 +208,7 @@ void count_scans(FragmentRun *run, bool finished) {
     for (int i = 0; i < run->fragment->nsources; ++i)
         for (int k = 0; k < run->relations[i].count; ++k) {
             SourceRelation *of = &run->relations[i].at[k];
-            if (finished && !run->visible_only)
+            if (finished && !run->cacheable_only)
                 count_sequential_scans(of->relation, of->scans, of->rows);
             of->scans = of->rows = 0;
         }

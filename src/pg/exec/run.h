@@ -121,7 +121,7 @@ struct FragmentRun {
     SourceRelations *relations; // per source
     PlanState **children;       // per source; NULL for relations
     RunStage *stages;           // per source
-    bool visible_only;          // leave out the pages that would be read row by row (prewarming)
+    bool cacheable_only;        // leave out the pages that would be read row by row (prewarming)
 
     Alternative cpu_plan;
 

@@ -261,7 +261,7 @@ bool stage_ahead(SourceScan *scan, int source) {
 } // namespace
 
 bool feed_uncovered(ChunkFeed *feed, const uint8 *covered) {
-    return feed->run->visible_only || feed_rows(feed, covered);
+    return feed->run->cacheable_only || feed_rows(feed, covered);
 }
 
 namespace {
@@ -271,7 +271,7 @@ bool feed_missing(SourceScan *scan) {
     uint32 *chunks = static_cast<uint32 *>(palloc((scan->nahead + 1) * sizeof(uint32)));
     uint32 nchunks = 0;
     uint64 npages = 0, rowwise = 0, evaluated = 0;
-    const bool rows = !scan->run->visible_only;
+    const bool rows = !scan->run->cacheable_only;
     bool fed = true;
     for (uint32 i = 0; i < scan->nahead; ++i) {
         const ChunkAhead *ahead = &scan->ahead[i];
@@ -312,7 +312,7 @@ bool flush_rows(SourceScan *scan) {
 
 // Adds the pages that are not covered to the rows that are under way.
 bool feed_other_pages(SourceScan *scan, int relation, ChunkFeed *feed) {
-    if (scan->run->visible_only)
+    if (scan->run->cacheable_only)
         return true;
     if (scan->rows && scan->rows_of != relation && !flush_rows(scan))
         return false;
@@ -373,7 +373,7 @@ bool feed_relations(FragmentRun *run, int source) {
     batch_begin(run, source);
     const uint64 rowwise = run->report.pages_rowwise;
     bool fed = feed_scan(scan, source) && batch_flush(run);
-    if (fed && !run->visible_only)
+    if (fed && !run->cacheable_only)
         note_rowwise_pages(run->fragment->sources[source].relid, run->report.pages_rowwise - rowwise);
     if (scan->rows)
         drop_rows(scan->rows);

@@ -1,4 +1,4 @@
-// Feeding pages that are not all-visible: PostgreSQL decides per tuple, the device decodes what it was told.
+// Feeding pages that are not cached: PostgreSQL decides per tuple, the device decodes what it was told.
 //
 // As in heapgetpage: under the page's SHARE lock every normal line pointer is tested against the snapshot (or all are
 // visible because the page says so, which counts only outside of recovery), and the tuples found stay where they are

@@ -1,6 +1,6 @@
 // gpuscan.prewarm(regclass): brings a table's columns into the device's cache; of a partitioned table those of its leaves.
 //
-// It runs a fragment that counts the rows of the table's all-visible pages and asks for the columns on the way. All
+// It runs a fragment that counts the rows of those pages of the table that can be cached, and asks for the columns on the way. All
 // columns of fixed width and numeric(p,s) go together; a text column goes alone, because one with too many different
 // texts cannot be cached and shall not keep the others out.
 #include "pg/exec/run.h"
@@ -41,7 +41,7 @@ int64 warm_columns(Relation relation, FragmentColumn *columns, int ncolumns, con
     run.snapshot = GetActiveSnapshot();
     use_relation(run.fragment, relation, &relations);
     run.relations = &relations;
-    run.visible_only = true;
+    run.cacheable_only = true;
     if (run_fragment(&run))
         return run.report.pages_cached + run.report.pages_decoded;
     *is_unfit = note_unfit_columns(&run);

@@ -38,7 +38,7 @@ struct PlannerState {
     double ns;              // that the statement's plan takes, once it is known
     int relations;          // of all levels, joins among them
     double windowed_groups; // that windows of one level look at, at most
-    int device_windows;     // levels whose windows a device can compute
+    int device_windows;     // levels whose windows a device can compute: for which there is a path
     int stage_windows;      // ... over the groups of a subquery
     LevelState *last;       // that was looked for
     LevelState first;       // most statements have one only

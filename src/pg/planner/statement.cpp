@@ -268,7 +268,7 @@ constexpr double clear_gain = 0.5;
 
 static bool is_better(const PlanAlternative *rewritten, const PlanAlternative *best) {
     if ((rewritten->rewritten & ~best->rewritten) == lifts_windows && rewritten->stage_windows <= best->stage_windows)
-        return false; // nothing has come of it
+        return false; // no device can compute them
     if ((rewritten->rewritten & ~best->rewritten) == numbers_rows && rewritten->device_windows <= best->device_windows)
         return false;
     if (rewritten->device_nodes == 0)

@@ -14,85 +14,29 @@
 #include "pg/rewrite/grouped_windows.h"
 
 #include "pg/refusal.h"
+#include "pg/rewrite/group_columns.h"
 #include "pg/rewrite/level_below.h"
 #include "pg/rewrite/query_levels.h"
 
 namespace gpuscan {
 namespace {
 
-// A level under work.
-struct Groups {
-    const Query *query;
-    List *columns; // of the subquery: group keys in the order of GROUP BY, then aggregates
-    bool possible;
-};
-
-Node *as_var(const Node *expr, int column) {
-    return reinterpret_cast<Node *>(
-        makeVar(1, static_cast<AttrNumber>(column), exprType(expr), exprTypmod(expr), exprCollation(expr), 0));
+// As a numeric.
+Expr *as_numeric(GroupColumns *groups, const Aggref *aggref, Oid function, Oid type) {
+    Expr *value =
+        reinterpret_cast<Expr *>(column_as_var(groups, column_of(groups, other_aggregate(aggref, function, type))));
+    return type == NUMERICOID ? value : call_of(F_NUMERIC_INT8, NUMERICOID, list_make1(value));
 }
 
-// The subquery's column, which is added if it is new.
-Node *column_of(Groups *groups, Node *expr) {
-    ListCell *cell;
-    foreach (cell, groups->columns)
-        if (equal(lfirst(cell), expr))
-            return as_var(expr, foreach_current_index(cell) + 1);
-    groups->columns = lappend(groups->columns, expr);
-    return as_var(expr, list_length(groups->columns));
-}
-
-// Another function of the same argument and the same rows, as a numeric.
-Expr *as_numeric(Groups *groups, const Aggref *aggref, Oid function, Oid type) {
-    Aggref *copy = static_cast<Aggref *>(copyObject(const_cast<Aggref *>(aggref)));
-    copy->aggfnoid = function;
-    copy->aggtype = type;
-    Expr *value = reinterpret_cast<Expr *>(column_of(groups, reinterpret_cast<Node *>(copy)));
-    if (type == NUMERICOID)
-        return value;
-    return reinterpret_cast<Expr *>(
-        makeFuncExpr(F_NUMERIC_INT8, NUMERICOID, list_make1(value), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
-}
-
-Node *quotient(Groups *groups, const Aggref *aggref, Oid sum, Oid sum_type) {
-    Expr *total = as_numeric(groups, aggref, sum, sum_type);
-    Expr *count = as_numeric(groups, aggref, F_COUNT_ANY, INT8OID);
-    return reinterpret_cast<Node *>(makeFuncExpr(F_NUMERIC_DIV, NUMERICOID, list_make2(total, count), InvalidOid,
-                                                 InvalidOid, COERCE_EXPLICIT_CALL));
-}
-
-Node *value_of(Groups *groups, Aggref *aggref) {
+// An average that is a quotient of numerics stays one over sum and count, which can be handed over.
+Expr *value_of(void *, GroupColumns *groups, const Aggref *aggref) {
     const bool plain = aggref->aggkind == AGGKIND_NORMAL && aggref->aggdistinct == NIL && aggref->aggorder == NIL;
-    switch (plain ? aggref->aggfnoid : InvalidOid) {
-    case F_AVG_INT2:
-        return quotient(groups, aggref, F_SUM_INT2, INT8OID);
-    case F_AVG_INT4:
-        return quotient(groups, aggref, F_SUM_INT4, INT8OID);
-    case F_AVG_INT8:
-        return quotient(groups, aggref, F_SUM_INT8, NUMERICOID);
-    case F_AVG_NUMERIC:
-        return quotient(groups, aggref, F_SUM_NUMERIC, NUMERICOID);
-    default:
-        return column_of(groups, reinterpret_cast<Node *>(aggref));
-    }
-}
-
-Node *over_groups(Node *node, void *context) {
-    Groups *groups = static_cast<Groups *>(context);
-    if (node == nullptr || !groups->possible)
-        return node;
-    for (int key = 0; key < list_length(groups->query->groupClause); ++key)
-        if (equal(list_nth(groups->columns, key), node))
-            return as_var(node, key + 1);
-    if (IsA(node, Aggref) && reinterpret_cast<const Aggref *>(node)->agglevelsup == 0)
-        return value_of(groups, reinterpret_cast<Aggref *>(node));
-    // (A column beside the keys depends on a primary key; a subquery sees this level from below.)
-    if ((IsA(node, Var) && reinterpret_cast<const Var *>(node)->varlevelsup == 0) || IsA(node, SubLink) ||
-        IsA(node, GroupingFunc)) {
-        groups->possible = false;
-        return node;
-    }
-    return mutate_expression(node, over_groups, context);
+    Oid type, sum = sum_of_average(aggref->aggfnoid, &type);
+    if (!plain || !OidIsValid(sum))
+        return reinterpret_cast<Expr *>(
+            column_as_var(groups, column_of(groups, reinterpret_cast<Node *>(const_cast<Aggref *>(aggref)))));
+    Expr *total = as_numeric(groups, aggref, sum, type);
+    return call_of(F_NUMERIC_DIV, NUMERICOID, list_make2(total, as_numeric(groups, aggref, F_COUNT_ANY, INT8OID)));
 }
 
 // Does something above the groups refer to the target, or show it?
@@ -134,8 +78,7 @@ char *name_of(const Query *query, const Node *expr, int number) {
 }
 
 // Of the query as it was; its range table, conditions and groups are the subquery's.
-Query *make_subquery(const Groups *groups) {
-    const Query *query = groups->query;
+Query *make_subquery(const Query *query, const GroupColumns *groups) {
     Query *below = level_below(query);
     below->hasWindowFuncs = false;
     below->windowClause = NIL;
@@ -146,7 +89,7 @@ Query *make_subquery(const Groups *groups) {
         TargetEntry *target =
             makeTargetEntry(static_cast<Expr *>(copyObject(lfirst(cell))), static_cast<AttrNumber>(number),
                             name_of(query, static_cast<const Node *>(lfirst(cell)), number), false);
-        if (number <= list_length(query->groupClause)) {
+        if (number <= groups->nkeys) {
             SortGroupClause *clause = static_cast<SortGroupClause *>(
                 copyObject(list_nth_node(SortGroupClause, query->groupClause, number - 1)));
             target->ressortgroupref = clause->tleSortGroupRef = static_cast<Index>(number);
@@ -168,19 +111,21 @@ bool lift_level(Query *query) {
     if (!is_grouped_with_windows(query))
         return false;
     resolve_group_references(query);
-    Groups groups{query, NIL, true};
+    GroupColumns groups{1, NIL, 0, nullptr};
     ListCell *cell;
     foreach (cell, query->groupClause)
         groups.columns =
             lappend(groups.columns, get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), query->targetList));
+    groups.nkeys = list_length(groups.columns);
     if (contain_volatile_functions(reinterpret_cast<Node *>(groups.columns)))
         return refuse("windows over groups by volatile functions");
     // (Frames' offsets read no row, and stay constants though a key be the same one.)
-    Node *targets = over_groups(reinterpret_cast<Node *>(query->targetList), &groups);
-    if (!groups.possible || list_length(groups.columns) > MaxTupleAttributeNumber)
+    Node *targets = reinterpret_cast<Node *>(query->targetList);
+    if (!over_group_columns(&groups, value_of, nullptr, &targets) ||
+        list_length(groups.columns) > MaxTupleAttributeNumber)
         return refuse("windows over groups beside subqueries, GROUPING() or columns that depend on a primary key");
 
-    Query *below = make_subquery(&groups);
+    Query *below = make_subquery(query, &groups);
     query->targetList = reinterpret_cast<List *>(targets);
     query->targetList = wanted_targets(query);
     read_subquery(query, below, "groups");

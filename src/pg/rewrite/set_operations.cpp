@@ -30,6 +30,7 @@
 #include "pg/catalog/type_operators.h"
 #include "pg/guc.h"
 #include "pg/refusal.h"
+#include "pg/rewrite/group_columns.h"
 #include "pg/rewrite/query_levels.h"
 
 namespace gpuscan {
@@ -128,14 +129,9 @@ static bool make_sets(Query *query, Node *node, bool as_sets) {
 
 // ---- aggregations over unions ----
 
-// SELECT ... FROM (UNION ALL) under work.
-struct Spread {
+// SELECT ... FROM (UNION ALL) under work. The columns are what each part computes, as expressions over the union's columns.
+struct Spread : GroupColumns {
     Query *query;
-    int rti;       // of the union
-    List *columns; // of Node *: what each part computes, group keys first, as expressions over the union's columns
-    int nkeys;
-    bool possible;
-    const char *reason;
 };
 
 bool has_types(const Query *query, const SetOperationStmt *whole) {
@@ -171,25 +167,6 @@ static bool is_union(const Query *query) {
            is_union_of(query, query->setOperations, reinterpret_cast<SetOperationStmt *>(query->setOperations));
 }
 
-// The number of the column, which is added if it is new.
-static int column_of(Spread *spread, Node *expr) {
-    int number = 0;
-    ListCell *cell;
-    foreach (cell, spread->columns) {
-        ++number;
-        if (equal(lfirst(cell), expr))
-            return number;
-    }
-    spread->columns = lappend(spread->columns, expr);
-    return number + 1;
-}
-
-static Expr *as_var(const Spread *spread, int column) {
-    Node *expr = static_cast<Node *>(list_nth(spread->columns, column - 1));
-    return reinterpret_cast<Expr *>(makeVar(spread->rti, static_cast<AttrNumber>(column), exprType(expr),
-                                            exprTypmod(expr), exprCollation(expr), 0));
-}
-
 static Aggref *make_aggregate(Oid function, Oid type, Oid collation, Expr *arg) {
     Aggref *result = makeNode(Aggref);
     const Node *node = reinterpret_cast<const Node *>(arg);
@@ -207,39 +184,21 @@ static Aggref *make_aggregate(Oid function, Oid type, Oid collation, Expr *arg) 
     return result;
 }
 
-static Expr *call(Oid function, Oid type, List *args) {
-    return reinterpret_cast<Expr *>(makeFuncExpr(function, type, args, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
-}
-
 // An aggregate over the parts' column that the aggregate's like is in.
-static Expr *over_parts(Spread *spread, Oid function, Oid type, Node *column) {
-    Expr *value = as_var(spread, column_of(spread, column));
-    return reinterpret_cast<Expr *>(make_aggregate(function, type, exprCollation(column), value));
-}
-
-// As `aggref`, but another function of the same argument.
-static Node *instead_of(const Aggref *aggref, Oid function, Oid type) {
-    Aggref *copy = static_cast<Aggref *>(copyObject(const_cast<Aggref *>(aggref)));
-    copy->aggfnoid = function;
-    copy->aggtype = type;
-    copy->aggcollid = InvalidOid;
-    return reinterpret_cast<Node *>(copy);
+static Expr *over_parts(GroupColumns *parts, Oid function, Oid type, Node *column) {
+    Var *value = column_as_var(parts, column_of(parts, column));
+    return reinterpret_cast<Expr *>(
+        make_aggregate(function, type, exprCollation(column), reinterpret_cast<Expr *>(value)));
 }
 
 // The sum of the parts' column: of bigints a numeric, of numerics a numeric.
-static Expr *sum_of_parts(Spread *spread, Node *column) {
+static Expr *sum_of_parts(GroupColumns *parts, Node *column) {
     Oid function = exprType(column) == INT8OID ? F_SUM_INT8 : F_SUM_NUMERIC;
-    return over_parts(spread, function, NUMERICOID, column);
-}
-
-static Expr *average(Spread *spread, const Aggref *aggref, Oid sum, Oid sum_type) {
-    Expr *total = sum_of_parts(spread, instead_of(aggref, sum, sum_type));
-    Expr *count = sum_of_parts(spread, instead_of(aggref, F_COUNT_ANY, INT8OID));
-    return call(F_NUMERIC_DIV, NUMERICOID, list_make2(total, count));
+    return over_parts(parts, function, NUMERICOID, column);
 }
 
 // Aggregates that are their own aggregates over parts: the extremum of extrema, the bits of bits.
-static bool is_idempotent(const Aggref *aggref) {
+static bool is_its_own_combination(const Aggref *aggref) {
     static const char *const names[] = {"min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"};
     Node *arg = reinterpret_cast<Node *>(static_cast<const TargetEntry *>(linitial(aggref->args))->expr);
     if (aggref->aggfnoid >= FirstNormalObjectId || exprType(arg) != aggref->aggtype || !equal_is_same(arg))
@@ -252,60 +211,40 @@ static bool is_idempotent(const Aggref *aggref) {
 }
 
 // The aggregate as one over what the parts aggregate; NULL: it cannot be.
-static Expr *combine(Spread *spread, const Aggref *aggref) {
+static Expr *combine(GroupColumns *parts, const Aggref *aggref) {
     if (aggref->aggkind != AGGKIND_NORMAL || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
         aggref->aggdirectargs != NIL || list_length(aggref->args) > 1)
         return nullptr;
+    Oid type;
+    if (const Oid sum = sum_of_average(aggref->aggfnoid, &type); OidIsValid(sum)) {
+        Expr *total = sum_of_parts(parts, other_aggregate(aggref, sum, type));
+        Expr *count = sum_of_parts(parts, other_aggregate(aggref, F_COUNT_ANY, INT8OID));
+        return call_of(F_NUMERIC_DIV, NUMERICOID, list_make2(total, count));
+    }
     Node *own = static_cast<Node *>(copyObject(reinterpret_cast<Node *>(const_cast<Aggref *>(aggref))));
     switch (aggref->aggfnoid) {
     case F_COUNT_:
     case F_COUNT_ANY:
     case F_SUM_INT2:
     case F_SUM_INT4:
-        return call(F_INT8_NUMERIC, INT8OID, list_make1(sum_of_parts(spread, own)));
+        return call_of(F_INT8_NUMERIC, INT8OID, list_make1(sum_of_parts(parts, own)));
     case F_SUM_INT8:
     case F_SUM_NUMERIC:
-        return sum_of_parts(spread, own);
-    case F_AVG_INT2:
-        return average(spread, aggref, F_SUM_INT2, INT8OID);
-    case F_AVG_INT4:
-        return average(spread, aggref, F_SUM_INT4, INT8OID);
-    case F_AVG_INT8:
-        return average(spread, aggref, F_SUM_INT8, NUMERICOID);
-    case F_AVG_NUMERIC:
-        return average(spread, aggref, F_SUM_NUMERIC, NUMERICOID);
+        return sum_of_parts(parts, own);
     case F_SUM_FLOAT8:
-        return guc_exact_float ? nullptr : over_parts(spread, F_SUM_FLOAT8, FLOAT8OID, own);
+        return guc_exact_float ? nullptr : over_parts(parts, F_SUM_FLOAT8, FLOAT8OID, own);
     default:
-        return aggref->args != NIL && is_idempotent(aggref) ? over_parts(spread, aggref->aggfnoid, aggref->aggtype, own)
-                                                            : nullptr;
+        return aggref->args != NIL && is_its_own_combination(aggref)
+                   ? over_parts(parts, aggref->aggfnoid, aggref->aggtype, own)
+                   : nullptr;
     }
 }
 
-static Node *over_groups(Node *node, void *context) {
-    Spread *spread = static_cast<Spread *>(context);
-    if (node == nullptr || !spread->possible)
-        return node;
-    ListCell *cell;
-    foreach (cell, spread->columns) {
-        if (foreach_current_index(cell) >= spread->nkeys)
-            break;
-        if (equal(lfirst(cell), node))
-            return reinterpret_cast<Node *>(as_var(spread, foreach_current_index(cell) + 1));
-    }
-    if (IsA(node, Aggref) && reinterpret_cast<const Aggref *>(node)->agglevelsup == 0) {
-        Expr *combined = combine(spread, reinterpret_cast<const Aggref *>(node));
-        if (combined == nullptr)
-            spread->reason = "an aggregate over UNION ALL cannot be computed from those of its parts";
-        spread->possible = combined != nullptr;
-        return reinterpret_cast<Node *>(combined);
-    }
-    if ((IsA(node, Var) && reinterpret_cast<const Var *>(node)->varlevelsup == 0) || IsA(node, SubLink) ||
-        IsA(node, GroupingFunc)) {
-        spread->possible = false;
-        return node;
-    }
-    return mutate_expression(node, over_groups, context);
+static Expr *combined(void *, GroupColumns *parts, const Aggref *aggref) {
+    Expr *value = combine(parts, aggref);
+    if (value == nullptr)
+        parts->reason = "an aggregate over UNION ALL cannot be computed from those of its parts";
+    return value;
 }
 
 // Does it read more than plain columns of the one relation?
@@ -453,12 +392,12 @@ static bool spread_aggregation(Query *query) {
     resolve_group_references(query);
     if (is_strange(query->targetList) || is_strange(query->havingQual) || is_strange(query->jointree->quals))
         return refuse("an aggregation over UNION ALL with subqueries, volatile functions or whole rows");
-    Spread spread{query, rti, NIL, 0, true, nullptr};
+    Spread spread{{rti, NIL, 0, nullptr}, query};
     if (!add_keys(&spread))
         return false;
-    Node *targets = over_groups(reinterpret_cast<Node *>(query->targetList), &spread);
-    Node *having = over_groups(query->havingQual, &spread);
-    if (!spread.possible || !can_group(&spread))
+    Node *targets = reinterpret_cast<Node *>(query->targetList), *having = query->havingQual;
+    if (!over_group_columns(&spread, combined, nullptr, &targets) ||
+        !over_group_columns(&spread, combined, nullptr, &having) || !can_group(&spread))
         return spread.reason != nullptr && refuse("%s", spread.reason);
 
     RangeTblEntry *entry = rt_fetch(rti, query->rtable);
@@ -466,7 +405,7 @@ static bool spread_aggregation(Query *query) {
     const int leftmost = retype_union(&spread, whole, whole->setOperations, query->jointree->quals);
     whole->targetList = NIL;
     for (int i = 1; i <= list_length(spread.columns); ++i) {
-        Var *var = reinterpret_cast<Var *>(as_var(&spread, i));
+        Var *var = column_as_var(&spread, i);
         var->varno = leftmost;
         var->varnosyn = static_cast<Index>(leftmost);
         whole->targetList = lappend(whole->targetList, makeTargetEntry(reinterpret_cast<Expr *>(var), var->varattno,
