@@ -582,7 +582,8 @@ static bool rewrite_level(Query *query) {
         joins_are_error_free_with_links(&level, reinterpret_cast<Node *>(query->jointree)))
         rewrite_where(&level);
     else if (has_rowwise_subquery(level.conjuncts))
-        refuse("a subquery per row, or a condition beside it, reads more than plain tables or could raise an error");
+        refuse("a subquery per row, or a condition beside it, reads more than plain tables or could raise an error, "
+               "as sums and averages of plain numeric or floats could");
     if (!query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
         query->groupingSets == NIL && query->havingQual == nullptr)
         rewrite_target_list(&level);
