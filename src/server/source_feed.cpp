@@ -17,7 +17,7 @@ namespace {
 #endif
 constexpr bool compare_pages = (GPUSCAN_TEST_NO_BARRIER & 1) == 0;
 
-constexpr size_t least_pass = size_t(1) << 20;         // bytes of rows in no cache
+constexpr size_t min_pass = size_t(1) << 20;           // bytes of rows in no cache
 constexpr size_t builders_part = 4;                    // of the cache, for chunks that are being built
 constexpr size_t delivered_rows = transient_limit / 4; // bytes; each helper has so many
 
@@ -607,7 +607,7 @@ bool SourceFeed::pass_full() const {
     const size_t transient = load_->transient.load(std::memory_order_relaxed);
     const DeviceInfo info = device_.device->info();
     const size_t free = info.memory_limit - std::min(info.memory_used, info.memory_limit);
-    if (transient > std::clamp(free / 2, least_pass, transient_limit) || load_->full(cache_.budget()))
+    if (transient > std::clamp(free / 2, min_pass, transient_limit) || load_->full(cache_.budget()))
         load_->said_full.store(true, std::memory_order_relaxed);
     return load_->said_full.load(std::memory_order_relaxed);
 }
