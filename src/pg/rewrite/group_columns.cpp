@@ -9,7 +9,6 @@ namespace {
 struct Over {
     GroupColumns *groups;
     AggregateOverColumns aggregate;
-    void *context;
     bool possible;
 };
 
@@ -21,7 +20,7 @@ Node *over_columns(Node *node, void *context) {
         if (equal(list_nth(over->groups->columns, key), node))
             return reinterpret_cast<Node *>(column_as_var(over->groups, key + 1));
     if (IsA(node, Aggref) && reinterpret_cast<const Aggref *>(node)->agglevelsup == 0) {
-        Expr *value = over->aggregate(over->context, over->groups, reinterpret_cast<const Aggref *>(node));
+        Expr *value = over->aggregate(over->groups, reinterpret_cast<const Aggref *>(node));
         over->possible = value != nullptr;
         return reinterpret_cast<Node *>(value);
     }
@@ -79,8 +78,8 @@ Expr *call_of(Oid function, Oid type, List *args) {
     return reinterpret_cast<Expr *>(makeFuncExpr(function, type, args, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
 }
 
-bool over_group_columns(GroupColumns *groups, AggregateOverColumns aggregate, void *context, Node **expr) {
-    Over over{groups, aggregate, context, true};
+bool over_group_columns(GroupColumns *groups, AggregateOverColumns aggregate, Node **expr) {
+    Over over{groups, aggregate, true};
     *expr = over_columns(*expr, &over);
     return over.possible;
 }

@@ -26,9 +26,9 @@ Oid sum_of_average(Oid function, Oid *type);
 Expr *call_of(Oid function, Oid type, List *args);
 
 // What an aggregate is over the columns: NULL if it cannot be.
-using AggregateOverColumns = Expr *(*)(void *context, GroupColumns *groups, const Aggref *aggref);
+using AggregateOverColumns = Expr *(*)(GroupColumns *groups, const Aggref *aggref);
 
 // The expression (or a list) over the columns; false: it cannot be.
-bool over_group_columns(GroupColumns *groups, AggregateOverColumns aggregate, void *context, Node **expr);
+bool over_group_columns(GroupColumns *groups, AggregateOverColumns aggregate, Node **expr);
 
 } // namespace gpuscan

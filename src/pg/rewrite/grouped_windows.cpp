@@ -29,7 +29,7 @@ Expr *as_numeric(GroupColumns *groups, const Aggref *aggref, Oid function, Oid t
 }
 
 // An average that is a quotient of numerics stays one over sum and count, which can be handed over.
-Expr *value_of(void *, GroupColumns *groups, const Aggref *aggref) {
+Expr *value_of(GroupColumns *groups, const Aggref *aggref) {
     const bool plain = aggref->aggkind == AGGKIND_NORMAL && aggref->aggdistinct == NIL && aggref->aggorder == NIL;
     Oid type, sum = sum_of_average(aggref->aggfnoid, &type);
     if (!plain || !OidIsValid(sum))
@@ -121,8 +121,7 @@ bool lift_level(Query *query) {
         return refuse("windows over groups by volatile functions");
     // (Frames' offsets read no row, and stay constants though a key be the same one.)
     Node *targets = reinterpret_cast<Node *>(query->targetList);
-    if (!over_group_columns(&groups, value_of, nullptr, &targets) ||
-        list_length(groups.columns) > MaxTupleAttributeNumber)
+    if (!over_group_columns(&groups, value_of, &targets) || list_length(groups.columns) > MaxTupleAttributeNumber)
         return refuse("windows over groups beside subqueries, GROUPING() or columns that depend on a primary key");
 
     Query *below = make_subquery(query, &groups);

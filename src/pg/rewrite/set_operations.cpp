@@ -240,7 +240,7 @@ static Expr *combine(GroupColumns *parts, const Aggref *aggref) {
     }
 }
 
-static Expr *combined(void *, GroupColumns *parts, const Aggref *aggref) {
+static Expr *combined(GroupColumns *parts, const Aggref *aggref) {
     Expr *value = combine(parts, aggref);
     if (value == nullptr)
         parts->reason = "an aggregate over UNION ALL cannot be computed from those of its parts";
@@ -396,8 +396,8 @@ static bool spread_aggregation(Query *query) {
     if (!add_keys(&spread))
         return false;
     Node *targets = reinterpret_cast<Node *>(query->targetList), *having = query->havingQual;
-    if (!over_group_columns(&spread, combined, nullptr, &targets) ||
-        !over_group_columns(&spread, combined, nullptr, &having) || !can_group(&spread))
+    if (!over_group_columns(&spread, combined, &targets) || !over_group_columns(&spread, combined, &having) ||
+        !can_group(&spread))
         return spread.reason != nullptr && refuse("%s", spread.reason);
 
     RangeTblEntry *entry = rt_fetch(rti, query->rtable);
