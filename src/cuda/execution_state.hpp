@@ -5,6 +5,7 @@
 #include "cuda/execution.hpp"
 #include "cuda/windows/windows.hpp"
 #include "device/group_columns.cuh"
+#include "device/gather_groups.cuh"
 #include "device/tables.cuh"
 #include "engine/codegen/codegen.hpp"
 #include "engine/ir/value_range.hpp"
@@ -82,6 +83,13 @@ struct KeyPlan {
     uint64_t factor = 1;  // the key's part of a group number is (value - min) * factor
     uint64_t modulus = 1; // and comes back as number / factor % modulus
 };
+
+// Where a key stands in the slot of a group whose key has words of its own.
+struct WideKey {
+    uint32_t word = 0, null_word = 0; // its first; where bit `index` says that it is NULL
+    bool any_null = false;            // there is such a word
+};
+WideKey wide_key(const std::vector<KeyPlan> &plan, Index index);
 
 // How the values of one DISTINCT argument are noted.
 struct NotedValues {
@@ -335,7 +343,7 @@ class CudaExecution : public Execution {
                                 uint64_t entries, const std::vector<KeyPlan> &plan);
     tables::GatherArgument gather_argument(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table,
                                            uint64_t entries) const;
-    void launch_gathering(tables::GatherArgument argument);
+    void launch_over_entries(const char *name, tables::GatherArgument argument);
     Gathered gather(const Kernel &kernel, const codegen::GroupShape &group, const Buffer &table, uint64_t entries,
                     const std::vector<KeyPlan> &plan);
     void take_groups(Gathered &gathered, uint64_t most, GroupTable &groups);
@@ -349,7 +357,12 @@ class CudaExecution : public Execution {
     void plan_key(const Gathered &gathered, Index index, group_columns::Argument &a) const;
     bool plan_aggregate(const Gathered &gathered, const StageColumn &column, group_columns::Argument &a) const;
 
-    // which of them are wanted (group_conditions.cpp)
+    // which of them are wanted (wanted_groups.cpp)
+    bool may_drop_groups(const codegen::GroupShape &group) const;
+    bool put_order(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &plan,
+                   tables::GatherArgument &argument) const;
+    BufferRef find_last_group(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &plan,
+                              uint64_t groups, tables::GatherArgument &argument);
     void put_conditions(const Kernel &kernel, const codegen::GroupShape &group, tables::GatherArgument &argument) const;
 
     // rows (rows.cpp)
@@ -380,9 +393,10 @@ class CudaExecution : public Execution {
         matched_rows_;         // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
     bool keep_groups_ = false; // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here
-    bool complete_ = false;              // the groups of the run are those of the result: conditions over groups hold
-    uint64_t groups_dropped_ = 0;        // by these
-    bool table_full_ = false;            // a kernel has said so since this was set
+    bool complete_ =
+        false; // the groups of the run are those of the result: conditions over groups hold, and their order does
+    uint64_t groups_dropped_ = 0; // by these
+    bool table_full_ = false;     // a kernel has said so since this was set
     ExecutionStats stats_;
 };
 

@@ -25,20 +25,14 @@ void CudaExecution::plan_key(const Gathered &gathered, Index index, group_column
         a.nullable = key.nullable;
         return;
     }
-    uint32_t at = 1; // behind the state
-    bool any_null = false;
-    for (Index i = 0; i < gathered.plan.size(); ++i) {
-        if (i == index)
-            a.word = at;
-        at += gathered.plan[i].type == Type::I128 ? 2 : 1;
-        any_null = any_null || gathered.plan[i].nullable;
-    }
+    const WideKey place = wide_key(gathered.plan, index);
+    a.word = place.word;
     a.field = key.type == Type::I128 ? Field::WideKey : Field::Key;
-    if (any_null) {
-        a.null_word = at;
+    if (place.any_null) {
+        a.null_word = place.null_word;
         a.null_bit = index;
     }
-    a.nullable = any_null;
+    a.nullable = place.any_null;
 }
 
 // False: no kernel finishes it.

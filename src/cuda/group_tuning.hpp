@@ -26,6 +26,7 @@ struct GroupTuning {
     size_t noted_bytes = SIZE_MAX;    // of both, at most
     uint64_t counted_rows = 4u << 20; // from so many rows on groups are counted before they get a hash table
     uint64_t min_slots = 1u << 10;
+    uint64_t chosen_groups = 1u << 12; // beyond so many, those that ORDER BY ... LIMIT does not want stay where they are
     uint64_t few_groups = 1u << 13;  // beyond so many, groups may stay on the GPU until they are fetched,
     uint64_t kept_groups = 1u << 20; // so many at a time
     size_t table_bytes = SIZE_MAX;   // of a hash table, at most; what does not fit is done in several passes

@@ -19,6 +19,19 @@ constexpr size_t few_bytes = 64u << 10;   // of records that come with the statu
 
 } // namespace
 
+WideKey wide_key(const std::vector<KeyPlan> &plan, Index index) {
+    WideKey place;
+    uint32_t at = 1; // behind the state
+    for (Index i = 0; i < plan.size(); ++i) {
+        if (i == index)
+            place.word = at;
+        at += plan[i].type == Type::I128 ? 2 : 1;
+        place.any_null = place.any_null || plan[i].nullable;
+    }
+    place.null_word = at;
+    return place;
+}
+
 void CudaExecution::make_room(GroupTable &groups, uint64_t more, size_t nkeys, const Kernel &kernel) {
     groups.ngroups += more;
     groups.keys.resize(groups.ngroups * nkeys);
@@ -37,15 +50,15 @@ tables::GatherArgument CudaExecution::gather_argument(const Kernel &kernel, cons
     a.key_words = kernel.key_words;
     a.words = kernel.entry_words + kernel.key_words;
     a.numbered = kernel.key_words == 0;
-    if (complete_)
+    if (may_drop_groups(group))
         put_conditions(kernel, group, a);
     return a;
 }
 
-void CudaExecution::launch_gathering(tables::GatherArgument argument) {
+void CudaExecution::launch_over_entries(const char *name, tables::GatherArgument argument) {
     const uint64_t blocks = std::min<uint64_t>((argument.entries + tables_threads - 1) / tables_threads,
                                                static_cast<uint64_t>(state_->multiprocessors) * 8);
-    streams_->launch(tables_function("gather_groups"), static_cast<unsigned>(blocks), tables_threads, 0, &argument);
+    streams_->launch(tables_function(name), static_cast<unsigned>(blocks), tables_threads, 0, &argument);
 }
 
 // The groups of a table that the kernel just queued fills by number. If they are no more than few_bytes, they come with its
@@ -56,7 +69,7 @@ GroupTable CudaExecution::read_few_entries(const Kernel &kernel, const codegen::
     tables::GatherArgument a = gather_argument(kernel, group, table, entries);
     a.out = reinterpret_cast<uint64_t *>(streams_->results(few_bytes, false));
     a.room = few_bytes / (record * sizeof(uint64_t));
-    launch_gathering(a);
+    launch_over_entries("gather_groups", a);
     streams_->fetch_control(few_bytes);
     stats_.kernel_us += streams_->wait(cancel_);
     check_status();
@@ -82,10 +95,12 @@ CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codege
     const bool hashed = kernel.key_words != 0;
     tables::GatherArgument a = gather_argument(kernel, group, table, entries);
     uint64_t count = streams_->fetched().groups;
-    if (!hashed || a.nconditions > 0) {
-        streams_->reset_control();
-        streams_->start_clock();
-        launch_gathering(a);
+    streams_->reset_control();
+    streams_->start_clock();
+    const BufferRef last = find_last_group(kernel, group, plan, hashed ? count : entries, a);
+    const Drain drain(*streams_); // before that is given back
+    if (!hashed || a.nconditions > 0 || last != nullptr) {
+        launch_over_entries("gather_groups", a);
         streams_->fetch_control();
         stats_.kernel_us += streams_->wait(cancel_);
         count = streams_->fetched().counter;
@@ -106,7 +121,7 @@ CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codege
     a.room = count;
     streams_->reset_control();
     streams_->start_clock();
-    launch_gathering(a);
+    launch_over_entries("gather_groups", a);
     streams_->fetch_control();
     stats_.kernel_us += streams_->wait(cancel_);
     if (streams_->fetched().counter != count)

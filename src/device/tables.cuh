@@ -1,4 +1,4 @@
-// Kernels that do not depend on a query: ranges of collected columns, building join tables, gathering groups.
+// Kernels that do not depend on a query: ranges of collected columns, building join tables.
 //
 // The rows of a build were collected into one array per key and payload column. A table is built in one pass over them
 // (Kaldewey et al., "GPU Join Processing Revisited", section 4.1: latch-free inserts with atomics); rows of equal keys
@@ -99,34 +99,6 @@ struct ReachArgument {
     const int64_t *from;
     int64_t *to;
     uint64_t rows, by;
-};
-
-// A condition over a group: what an aggregate is, against a bound (cuda/group_conditions.cpp).
-struct GroupCondition {
-    enum Kind : uint32_t { Word, Halves, Largest, Smallest }; // one word; two that carry; codes of a maximum, a minimum
-    enum Outcome : uint32_t { Less = 1, Equal = 2, Greater = 4 };
-    uint32_t kind;
-    uint32_t value;    // its first word of the entry
-    uint32_t count;    // the word that counts its values; where that is zero, it is NULL
-    uint32_t outcomes; // of the comparison, with which the group may pass
-    uint64_t low;      // of the bound
-    int64_t high;
-};
-
-constexpr uint32_t max_group_conditions = 4;
-
-struct GatherArgument {
-    const uint64_t *table;
-    uint64_t entries;
-    uint64_t *counter;
-    uint64_t *out;          // null pointer: only count
-    uint64_t room;          // groups that fit
-    uint64_t *dropped;      // how many the conditions keep out
-    uint32_t stride, words; // from slot to slot, and of an entry with its key; the first is not zero where a group is
-    uint32_t numbered;
-    uint32_t key_words; // of them
-    uint32_t nconditions, unused;
-    GroupCondition conditions[max_group_conditions];
 };
 
 // How many values each group has had, and the sums of the low and the high halves of the places of these.
@@ -267,34 +239,6 @@ extern "C" __global__ void build_table(const BuildArgument a) {
     }
     if (!fresh)
         atomicOr(a.status, status_duplicates);
-}
-
-// Groups with rows, one record each: the key's words and the entry, and if wanted the number of the entry. One atomic per
-// warp finds room for all of its groups.
-// Is none of the conditions false or NULL? Groups of more rows than sums are made for are left to whoever reads them.
-static __device__ bool may_pass(const GatherArgument &a, const uint64_t *entry) {
-    if (entry[0] >> 32)
-        return true;
-    for (uint32_t i = 0; i < a.nconditions; ++i) {
-        const GroupCondition &c = a.conditions[i];
-        if (entry[c.count] == 0)
-            return false;
-        const uint64_t *const v = entry + c.value;
-        sem::i128 value;
-        if (c.kind == GroupCondition::Halves)
-            value = (sem::i128)v[0] + (sem::i128)(int64_t)v[1] * ((sem::i128)1 << 32);
-        else if (c.kind == GroupCondition::Word)
-            value = (int64_t)v[0];
-        else
-            value = (int64_t)((c.kind == GroupCondition::Smallest ? ~v[0] : v[0]) ^ ((uint64_t)1 << 63));
-        const sem::i128 bound = (sem::i128)(((sem::u128)(uint64_t)c.high << 64) | c.low);
-        const uint32_t outcome = value < bound    ? GroupCondition::Less
-                                 : value == bound ? GroupCondition::Equal
-                                                  : GroupCondition::Greater;
-        if (!(c.outcomes & outcome))
-            return false;
-    }
-    return true;
 }
 
 __device__ __forceinline__ uint64_t packed_entry(const void *entries, uint32_t bytes, uint64_t i) {
@@ -443,37 +387,6 @@ extern "C" __global__ void count_set(const CountSetArgument a) {
         }
     }
     put();
-}
-
-extern "C" __global__ void gather_groups(const GatherArgument a) {
-    const uint32_t lane = threadIdx.x & 31;
-    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t first = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x - lane; first < a.entries; first += step) {
-        const uint64_t i = first + lane;
-        const uint64_t *const entry = a.table + i * a.stride;
-        bool present = i < a.entries && entry[0] != 0;
-        if (a.nconditions) {
-            const bool drop = present && !may_pass(a, entry + a.key_words);
-            const uint32_t drops = __ballot_sync(0xffffffffu, drop);
-            if (lane == 0 && drops)
-                atomicAdd((unsigned long long *)a.dropped, (unsigned long long)__popc((int)drops));
-            present = present && !drop;
-        }
-        const uint32_t all = __ballot_sync(0xffffffffu, present);
-        uint64_t at = 0;
-        if (lane == 0 && all)
-            at = atomicAdd((unsigned long long *)a.counter, (unsigned long long)__popc((int)all));
-        if (!a.out)
-            continue;
-        at = (uint64_t)__shfl_sync(0xffffffffu, (unsigned long long)at, 0) + __popc((int)(all & ((1u << lane) - 1)));
-        if (!present || at >= a.room)
-            continue;
-        uint64_t *const out = a.out + at * (a.words + a.numbered);
-        for (uint32_t w = 0; w < a.words; ++w)
-            out[w] = entry[w];
-        if (a.numbered)
-            out[a.words] = i;
-    }
 }
 
 #endif
