@@ -14,6 +14,7 @@
 //   e((SELECT f(agg(a)) FROM s WHERE s.k = x AND p))
 //       -> e(v) over ... LEFT JOIN (SELECT k, f(agg(a)) v FROM s WHERE p GROUP BY k) ON k = x       if f of nothing is NULL
 //       -> e(f(v)) with v = agg(a), coalesce(count, 0)                                               else
+//       -> e(CASE WHEN o THEN (SELECT ...) ELSE v END) where only too large values could fail (decorrelate_guarded.cpp)
 //   ... OR EXISTS (SELECT FROM s WHERE s.k = x AND p)
 //       -> ... OR k IS NOT NULL over ... LEFT JOIN (SELECT k FROM s WHERE p GROUP BY k) ON k = x;    likewise x IN (SELECT k)
 //   x NOT IN (SELECT y FROM s WHERE p)
@@ -326,6 +327,17 @@ static Node *join_scalar(Level *level, SubLink *link) {
         Joined joined = join_grouped(level, &all, grouped);
         return reinterpret_cast<Node *>(joined_value(&joined, resno));
     }
+    Node *any_beyond = nullptr;
+    Node *bounded =
+        level->guards && is_null_over_nothing(result) ? guarded_value(looked, result, &any_beyond) : nullptr;
+    if (bounded != nullptr) {
+        const int value = add_value(grouped, reinterpret_cast<Expr *>(bounded));
+        const int beyond = add_value(grouped, reinterpret_cast<Expr *>(any_beyond));
+        leave_out_groups(level, &all, grouped);
+        Joined joined = join_grouped(level, &all, grouped);
+        return choose_guarded(reinterpret_cast<Node *>(joined_value(&joined, beyond)), link,
+                              reinterpret_cast<Node *>(joined_value(&joined, value)));
+    }
     AggregateSwap swap{looked, grouped, NIL, false};
     Node *value = swap_aggregates(result, &swap);
     if (swap.impossible) {
@@ -562,6 +574,7 @@ static void rewrite_where(Level *level) {
 // A LIMIT may leave rows whose target list nobody computes.
 static void rewrite_target_list(Level *level) {
     level->shown = true;
+    level->guards = false;
     ListCell *cell;
     foreach (cell, level->query->targetList) {
         TargetEntry *entry = static_cast<TargetEntry *>(lfirst(cell));
@@ -571,15 +584,25 @@ static void rewrite_target_list(Level *level) {
     }
 }
 
+// A row may meet a condition now that another one has kept from it.
+static bool is_error_free_around(Level *level) {
+    if (!subqueries_are_error_free(looked_at(level)))
+        return false;
+    Node *from = reinterpret_cast<Node *>(level->query->jointree);
+    level->guards = false;
+    if (joins_are_error_free_with_links(level, from))
+        return true;
+    level->guards = may_guard(level);
+    return level->guards && joins_are_error_free_with_links(level, from);
+}
+
 static bool rewrite_level(Query *query) {
     if (!query->hasSubLinks || query->rowMarks != NIL || query->hasModifyingCTE || query->setOperations != nullptr ||
         query->jointree->fromlist == NIL || is_never_true(query))
         return false;
     forget_orders(query->jointree->quals, nullptr);
-    Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)), false, false};
-    // A row may meet a condition now that another one has kept from it.
-    if (subqueries_are_error_free(looked_at(&level)) &&
-        joins_are_error_free_with_links(&level, reinterpret_cast<Node *>(query->jointree)))
+    Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)), false, false, false};
+    if (is_error_free_around(&level))
         rewrite_where(&level);
     else if (has_rowwise_subquery(level.conjuncts))
         refuse("a subquery per row, or a condition beside it, reads more than plain tables or could raise an error, "

@@ -11,6 +11,7 @@ struct Level {
     List *conjuncts; // of WHERE
     bool shown;      // the subquery stands in the target list
     bool changed;
+    bool guards; // a sum of plain numerics may be joined (decorrelate_guarded.cpp)
 };
 
 // s.k = x
@@ -68,6 +69,19 @@ bool read_members(const Level *level, const SubLink *link, Correlations *all);
 
 // What is true of the level's rows where the correlated subquery has one; NULL: it cannot be a join.
 Node *join_exists(Level *level, const Query *sub);
+
+// ---- sums that may overflow (decorrelate_guarded.cpp) ----
+
+// Is the level's only subquery evaluated for the same rows whatever becomes of it, if nothing else there can raise an error?
+bool may_guard(const Level *level);
+
+// The subquery's value over the values that are not too large, and whether there is one that is, an aggregate too. NULL: that is no sum of
+// plain numerics, or something else of it may raise an error.
+Node *guarded_value(const Query *sub, const Node *value, Node **any_beyond);
+// What is known of such a value, for whoever calculates with it.
+int32 typmod_of_guarded_value();
+// Their columns once they are joined: the value, or where there is one that is too large the subquery.
+Node *choose_guarded(Node *any_beyond, const SubLink *link, Node *value);
 
 // The conjuncts that stand for the conjunct x NOT IN (...); NIL: it is none, or it stays.
 List *exclude_members(Level *level, Node *conjunct);

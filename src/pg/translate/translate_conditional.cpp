@@ -126,6 +126,14 @@ static Node *replace_case_test(Node *node, void *context) {
     return mutate_expression(node, replace_case_test, context);
 }
 
+static bool translate_result(Translation *t, const CaseExpr *expr, Expr *result, TypedExpr *out) {
+    if (expr->location != location_of_guard || !IsA(result, SubPlan))
+        return translate(t, result, out);
+    node_value(out, SqlKind::Numeric, Type::I32, raise_node(t, Type::I32), false);
+    out->precision = 1;
+    return true;
+}
+
 bool translate_case(Translation *t, const CaseExpr *expr, TypedExpr *out) {
     int count = list_length(expr->args);
     ir::Index *conditions = static_cast<ir::Index *>(palloc(sizeof(ir::Index) * static_cast<Size>(count)));
@@ -137,7 +145,7 @@ bool translate_case(Translation *t, const CaseExpr *expr, TypedExpr *out) {
             CaseTest test{expr->arg};
             condition = reinterpret_cast<Expr *>(replace_case_test(reinterpret_cast<Node *>(condition), &test));
         }
-        if (!translate_condition(t, condition, &conditions[i]) || !translate(t, when->result, &results[i]))
+        if (!translate_condition(t, condition, &conditions[i]) || !translate_result(t, expr, when->result, &results[i]))
             return false;
     }
     Shape shape;
