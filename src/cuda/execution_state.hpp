@@ -4,8 +4,8 @@
 
 #include "cuda/execution.hpp"
 #include "cuda/windows/windows.hpp"
-#include "device/group_columns.cuh"
 #include "device/gather_groups.cuh"
+#include "device/group_columns.cuh"
 #include "device/tables.cuh"
 #include "engine/codegen/codegen.hpp"
 #include "engine/ir/value_range.hpp"
@@ -261,7 +261,7 @@ class CudaExecution : public Execution {
         return module;
     }
     bool take_better(const Kernel &kernel, ModuleRef &module);
-    static constexpr unsigned tables_threads = 256; // a block of the kernels of tables.cuh
+    static constexpr unsigned tables_threads = 256; // a block of the kernels of tables.cuh and gather_groups.cuh
     CUfunction tables_function(const char *name) {
         tables_module_ = state_->prepared->get(tables_source, cancel_, &stats_.compile_us);
         return tables_module_->resident(name, tables_threads, 0).function;
@@ -360,9 +360,8 @@ class CudaExecution : public Execution {
     // which of them are wanted (wanted_groups.cpp)
     bool may_drop_groups(const codegen::GroupShape &group) const;
     bool put_order(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &plan,
-                   tables::GatherArgument &argument) const;
-    BufferRef find_last_group(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &plan,
-                              uint64_t groups, tables::GatherArgument &argument);
+                   uint64_t groups, tables::GatherArgument &argument) const;
+    BufferRef find_last_group(tables::GatherArgument &argument);
     void put_conditions(const Kernel &kernel, const codegen::GroupShape &group, tables::GatherArgument &argument) const;
 
     // rows (rows.cpp)
@@ -393,9 +392,9 @@ class CudaExecution : public Execution {
         matched_rows_;         // by join: bytes by row of its table, 1: it was a row's partner (if anybody asks)
     bool keep_groups_ = false; // those beyond the first ones stay in device memory,
     std::unique_ptr<Gathered> gathered_; // here
-    bool complete_ =
-        false; // the groups of the run are those of the result: conditions over groups hold, and their order does
-    uint64_t groups_dropped_ = 0; // by these
+    // The groups of the run are those of the result: conditions over groups hold, and their order does.
+    bool complete_ = false;
+    uint64_t groups_dropped_ = 0; // by conditions, or for their place in the order
     bool table_full_ = false;     // a kernel has said so since this was set
     ExecutionStats stats_;
 };

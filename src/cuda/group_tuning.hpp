@@ -26,7 +26,9 @@ struct GroupTuning {
     size_t noted_bytes = SIZE_MAX;    // of both, at most
     uint64_t counted_rows = 4u << 20; // from so many rows on groups are counted before they get a hash table
     uint64_t min_slots = 1u << 10;
-    uint64_t chosen_groups = 1u << 12; // beyond so many, those that ORDER BY ... LIMIT does not want stay where they are
+    // Beyond so many, those that ORDER BY ... LIMIT does not want stay where they are. (Three passes over the table find them, and two gather
+    // what is left: 0.1 ms for 110,000 groups, whose way to the host takes 5.)
+    uint64_t chosen_groups = 1u << 12;
     uint64_t few_groups = 1u << 13;  // beyond so many, groups may stay on the GPU until they are fetched,
     uint64_t kept_groups = 1u << 20; // so many at a time
     size_t table_bytes = SIZE_MAX;   // of a hash table, at most; what does not fit is done in several passes

@@ -95,11 +95,13 @@ CudaExecution::Gathered CudaExecution::gather(const Kernel &kernel, const codege
     const bool hashed = kernel.key_words != 0;
     tables::GatherArgument a = gather_argument(kernel, group, table, entries);
     uint64_t count = streams_->fetched().groups;
-    streams_->reset_control();
-    streams_->start_clock();
-    const BufferRef last = find_last_group(kernel, group, plan, hashed ? count : entries, a);
+    BufferRef last;
     const Drain drain(*streams_); // before that is given back
-    if (!hashed || a.nconditions > 0 || last != nullptr) {
+    const bool chooses = put_order(kernel, group, plan, hashed ? count : entries, a);
+    if (!hashed || a.nconditions > 0 || chooses) {
+        streams_->reset_control();
+        streams_->start_clock();
+        last = chooses ? find_last_group(a) : nullptr;
         launch_over_entries("gather_groups", a);
         streams_->fetch_control();
         stats_.kernel_us += streams_->wait(cancel_);

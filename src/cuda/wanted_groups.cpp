@@ -1,15 +1,15 @@
-// Which groups does somebody want, as far as that can be seen where they stand?
+// Which groups does somebody want, as far as that can be seen where they stand? (pg/fragment/wanted_groups.h says which are asked for.)
 //
 // Of millions of groups HAVING often leaves a few, and ORDER BY ... LIMIT shows a few. What the others cost is not the GPU's work, but their
-// way: through the link, into memory that nobody has touched before, and through the own group filter of the host
+// way: through the link, into memory that nobody has touched before, and through the host's own group filter
 // (host/group_filter.hpp), some 14 ns a group. So the kernel that gathers the groups of a table passes over those that the plainest
 // conditions keep out, and those behind so many others by a plain first sort key (device/gather_groups.cuh): a count, an integer sum,
 // minimum or maximum; the condition compares it with a constant, and the sort key may be an integer key of the groups, too. It needs no
 // compilation, since all that is data. The host's filter still looks at all that is left, so a group may always pass here:
 //
 //   * Only the first conditions are looked at, up to one that is not plain: it might raise an error for a group that a later
-//     one drops. Groups come first or not only among those that pass all conditions, so all must be plain then, and no sort key be
-//     an expression, which might raise an error.
+//     one drops. Groups come first or not only among those that pass all conditions, so all must be plain then, and no sort key may
+//     be an expression, which might raise an error.
 //   * No group is dropped where the result's values can be errors by themselves: sums of floats, sums of more than 128 bits, or
 //     sums that must fit a bigint and are not known to, or an integer.
 //   * Where there are grouping sets the groups are not the result's yet; nor, for their order, where aggregates ask for different or
@@ -24,6 +24,8 @@ using tables::GroupCondition;
 using tables::GroupValue;
 
 namespace {
+
+constexpr uint64_t worth_choosing = 4; // of fewer times as many groups as are wanted too few would stay where they are
 
 // The outcomes of a comparison of value and bound with which it is true; 0: this is no comparison.
 uint32_t outcomes_of(Op op) {
@@ -127,20 +129,6 @@ bool plain_condition(const Program &program, const Expr &e, const Kernel &kernel
     return over_aggregates(*value) && place_aggregate(program, *value, kernel, group, condition.value);
 }
 
-// The constant's, which may be NULL or negative (PostgreSQL raises its error before it asks for a row).
-uint64_t number_of(const Program &program, Index constant, uint64_t absent) {
-    if (constant == none || program.constants[constant].null)
-        return absent;
-    const int64_t value = static_cast<int64_t>(program.constants[constant].low);
-    return value < 0 ? absent : static_cast<uint64_t>(value);
-}
-
-// How many groups are wanted, but for ties.
-uint64_t groups_wanted(const Program &program) {
-    const uint64_t top = number_of(program, program.main().top, UINT64_MAX);
-    return top == UINT64_MAX ? top : top + number_of(program, program.main().top_offset, 0);
-}
-
 } // namespace
 
 bool CudaExecution::may_drop_groups(const codegen::GroupShape &group) const {
@@ -165,12 +153,14 @@ void CudaExecution::put_conditions(const Kernel &kernel, const codegen::GroupSha
     }
 }
 
-// False: all groups are wanted, or the kernel does not know their order.
+// False: all groups are wanted, or nearly, or the kernel does not know their order.
 bool CudaExecution::put_order(const Kernel &kernel, const codegen::GroupShape &group, const std::vector<KeyPlan> &plan,
-                              tables::GatherArgument &argument) const {
+                              uint64_t groups, tables::GatherArgument &argument) const {
     const Pipeline &main = program_.main();
-    if (main.order.count == 0 || argument.nconditions != main.having.count || main.distincts.count > 0 ||
-        main.ordered_sets.count > 0)
+    const uint64_t wanted = program_.wanted();
+    if (main.order.count == 0 || wanted == 0 || groups <= state_->groups.chosen_groups ||
+        wanted > groups / worth_choosing || argument.nconditions != main.having.count || main.distincts.count > 0 ||
+        main.ordered_sets.count > 0 || !may_drop_groups(group))
         return false;
     for (Index o = 0; o < main.order.count; ++o)
         if (behind_casts(program_, program_.orders[main.order.first + o].expr).op != Op::Column)
@@ -184,24 +174,18 @@ bool CudaExecution::put_order(const Kernel &kernel, const codegen::GroupShape &g
     argument.order.value = value;
     argument.order.descending = first.descending;
     argument.order.nulls_first = first.nulls_first;
+    argument.order.wanted = wanted;
     return true;
 }
 
-// Queues the search for the last of the groups that are wanted, if there are many more. What it finds is in the memory that is returned,
-// which the argument points to; none: no group is dropped for its place in the order.
-BufferRef CudaExecution::find_last_group(const Kernel &kernel, const codegen::GroupShape &group,
-                                         const std::vector<KeyPlan> &plan, uint64_t groups,
-                                         tables::GatherArgument &argument) {
-    const uint64_t wanted = groups_wanted(program_);
-    if (wanted == 0 || groups <= state_->groups.chosen_groups || wanted > groups / 4 || !may_drop_groups(group) ||
-        !put_order(kernel, group, plan, argument))
-        return nullptr;
-    const BufferRef memory = zeroed(sizeof(tables::LastRank));
+// Queues the search for the last of the groups that are wanted. What it finds is in the memory that is returned, which the argument
+// points to.
+BufferRef CudaExecution::find_last_group(tables::GatherArgument &argument) {
+    BufferRef memory = zeroed(sizeof(tables::LastRank));
     argument.order.last = static_cast<tables::LastRank *>(memory->data);
-    streams_->copy_in(address_of(*memory) + offsetof(tables::LastRank, left), &wanted, sizeof wanted);
     for (argument.turn = 0; argument.turn < tables::rank_turns; ++argument.turn) {
         launch_over_entries("count_ranks", argument);
-        streams_->launch(tables_function("choose_rank"), 1, tables_threads, 0, &argument);
+        streams_->launch(tables_function("choose_rank"), 1, tables::choosing_threads, 0, &argument);
     }
     return memory;
 }

@@ -31,7 +31,7 @@ struct GroupValue {
     };
     uint32_t kind;
     uint32_t word;    // the first one, from the slot's begin
-    uint32_t counted; // a word: where that is zero the value is NULL. Part, and keys: 0, none
+    uint32_t counted; // a word: where that is zero the value is NULL. 0: there is none, as for counts and keys
     uint32_t null_word, null_bit; // a bit that says the same; 0: none
     uint32_t nullable;            // Part: its 0 is NULL
     uint64_t factor, modulus;     // likewise
@@ -49,20 +49,22 @@ struct GroupCondition {
 
 constexpr uint32_t max_group_conditions = 4;
 
-constexpr uint32_t rank_bits = 64, rank_digit = 12, rank_turns = 3, rank_bins = 1u << rank_digit;
+constexpr uint32_t rank_bits = 64, digit_bits = 12, rank_turns = 3, rank_bins = 1u << digit_bits;
+constexpr uint32_t choosing_threads = 256; // of choose_rank's only block
+static_assert(rank_bins % choosing_threads == 0, "each thread adds up as many counts");
 
-// What is known of the rank of the last group that is wanted; all zeros but `left` before the first turn.
+// What is known of the rank of the last group that is wanted; zeros before the first turn.
 struct LastRank {
-    uint64_t begins;   // with these bits
-    uint64_t left;     // it is so manieth of the groups that do, from 1
-    uint64_t outside;  // 1: there are fewer groups than are wanted
-    uint64_t unused;
+    uint64_t begins;          // with these bits
+    uint64_t left;            // its place among the groups that do, from 1
+    uint64_t outside;         // 1: there are fewer groups than are wanted
     uint64_t bins[rank_bins]; // groups whose rank goes on like this
 };
 
 struct GroupOrder {
     GroupValue value; // None: all groups are wanted
     uint32_t descending, nulls_first;
+    uint64_t wanted; // how many, from 1
     LastRank *last;
 };
 
@@ -75,7 +77,7 @@ struct GatherArgument {
     uint64_t *dropped;      // how many are passed over
     uint32_t stride, words; // from slot to slot, and of an entry with its key; the first is not zero where a group is
     uint32_t numbered;
-    uint32_t key_words; // of them
+    uint32_t key_words;         // of them
     uint32_t nconditions, turn; // turn: of the search for the last rank
     GroupCondition conditions[max_group_conditions];
     GroupOrder order;
@@ -84,8 +86,8 @@ struct GatherArgument {
 #ifdef __CUDACC__
 
 // False: it is NULL.
-__device__ __forceinline__ bool group_value(const GroupValue &of, const uint64_t *slot, uint64_t number, uint32_t key_words,
-                                            sem::i128 &value) {
+__device__ __forceinline__ bool group_value(const GroupValue &of, const uint64_t *slot, uint64_t number,
+                                            uint32_t key_words, sem::i128 &value) {
     const uint64_t *const v = slot + of.word;
     if (of.kind == GroupValue::Part) {
         const uint64_t code = key_words != 0 ? v[0] & ~((uint64_t)1 << 63) : number;
@@ -107,11 +109,11 @@ __device__ __forceinline__ bool group_value(const GroupValue &of, const uint64_t
 }
 
 // Is none of the conditions false or NULL?
-static __device__ bool may_pass(const GatherArgument &a, const uint64_t *slot) {
+static __device__ bool may_pass(const GatherArgument &a, const uint64_t *slot, uint64_t number) {
     for (uint32_t i = 0; i < a.nconditions; ++i) {
         const GroupCondition &c = a.conditions[i];
         sem::i128 value;
-        if (!group_value(c.value, slot, 0, a.key_words, value))
+        if (!group_value(c.value, slot, number, a.key_words, value))
             return false;
         const sem::i128 bound = (sem::i128)(((sem::u128)(uint64_t)c.high << 64) | c.low);
         const uint32_t outcome = value < bound    ? GroupCondition::Less
@@ -147,7 +149,7 @@ __device__ __forceinline__ bool is_too_large(const GatherArgument &a, const uint
     return slot[a.key_words] >> 32 != 0;
 }
 
-__device__ __forceinline__ uint32_t shift_of_turn(uint32_t turn) { return rank_bits - (turn + 1) * rank_digit; }
+__device__ __forceinline__ uint32_t shift_of_turn(uint32_t turn) { return rank_bits - (turn + 1) * digit_bits; }
 
 // One turn's counts.
 extern "C" __global__ void count_ranks(const GatherArgument a) {
@@ -163,10 +165,10 @@ extern "C" __global__ void count_ranks(const GatherArgument a) {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.entries; i += step) {
         const uint64_t *const slot = a.table + i * a.stride;
-        if (slot[0] == 0 || is_too_large(a, slot) || !may_pass(a, slot))
+        if (slot[0] == 0 || is_too_large(a, slot) || !may_pass(a, slot, i))
             continue;
         const uint64_t rank = rank_of_group(a, slot, i);
-        if (a.turn == 0 || rank >> shift >> rank_digit == begins)
+        if (a.turn == 0 || rank >> shift >> digit_bits == begins)
             atomicAdd(&bins[rank >> shift & (rank_bins - 1)], 1u);
     }
     __syncthreads();
@@ -177,25 +179,25 @@ extern "C" __global__ void count_ranks(const GatherArgument a) {
 
 // One block: where among the counts does the wanted group fall?
 extern "C" __global__ void choose_rank(const GatherArgument a) {
-    __shared__ uint64_t sums[256];
+    __shared__ uint64_t sums[choosing_threads];
     LastRank &last = *a.order.last;
-    const uint32_t mine = rank_bins / blockDim.x; // bins of a thread, of which there are at most 256
+    const uint32_t mine = rank_bins / choosing_threads; // bins of a thread
     uint64_t sum = 0;
     for (uint32_t i = 0; i < mine; ++i)
         sum += last.bins[threadIdx.x * mine + i];
     sums[threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.x == 0 && !last.outside) {
-        uint64_t left = last.left;
+        uint64_t left = a.turn == 0 ? a.order.wanted : last.left;
         uint32_t at = 0;
-        while (at < blockDim.x && sums[at] < left)
+        while (at < choosing_threads && sums[at] < left)
             left -= sums[at++];
-        if (at == blockDim.x) {
+        if (at == choosing_threads) {
             last.outside = 1;
         } else {
             for (at *= mine; last.bins[at] < left; ++at)
                 left -= last.bins[at];
-            last.begins = last.begins << rank_digit | at;
+            last.begins = last.begins << digit_bits | at;
             last.left = left;
         }
     }
@@ -212,7 +214,7 @@ __device__ __forceinline__ bool may_be_first(const GatherArgument &a, const uint
 
 __device__ __forceinline__ bool is_wanted(const GatherArgument &a, const uint64_t *slot, uint64_t number) {
     return is_too_large(a, slot) ||
-           (may_pass(a, slot) && (a.order.value.kind == GroupValue::None || may_be_first(a, slot, number)));
+           (may_pass(a, slot, number) && (a.order.value.kind == GroupValue::None || may_be_first(a, slot, number)));
 }
 
 extern "C" __global__ void gather_groups(const GatherArgument a) {

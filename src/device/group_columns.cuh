@@ -1,7 +1,7 @@
 // From the records of groups to columns, one for each field that a later program reads: a key, a count, a finished aggregate.
 //
 // What cuda/group_values.cpp does on the host for groups that the backend gets. A record is the key's words, the entry of the group table, and
-// where groups have numbers the group's (tables.cuh: gather_groups). The structure is filled by the host (cuda/group_columns.cpp).
+// where groups have numbers the group's (gather_groups.cuh). The structure is filled by the host (cuda/group_columns.cpp).
 #pragma once
 
 #include "device/column.cuh"

@@ -94,16 +94,7 @@ GroupFilter::Plan::Plan(const Program &program, const WorkMemoryRef &memory)
         if (program.distincts[main.distincts.first + d].narrow)
             narrow.push_back(main.aggregates.count + d);
 
-    auto number = [&](Index constant, uint64_t absent) {
-        if (constant == none || program.constants[constant].null)
-            return absent;
-        const int64_t value = static_cast<int64_t>(program.constants[constant].low);
-        return value < 0 ? absent
-                         : static_cast<uint64_t>(value); // PostgreSQL raises its error before it asks for a row
-    };
-    top = number(main.top, UINT64_MAX);
-    if (top != UINT64_MAX)
-        top += number(main.top_offset, 0);
+    top = program.wanted();
     ties = main.ties != 0;
     for (Index o = 0; o < main.order.count && top != UINT64_MAX; ++o)
         order.push_back(program.orders[main.order.first + o]);

@@ -429,7 +429,7 @@ TEST_F(CodegenTest, RowsOfEveryType) {
 
 // The kernels that no query changes.
 TEST_F(CodegenTest, FixedKernels) {
-    compile("#include \"device/tables.cuh\"\n");
+    compile("#include \"device/tables.cuh\"\n#include \"device/gather_groups.cuh\"\n");
     compile("#include \"device/decode.cuh\"\n");
 }
 

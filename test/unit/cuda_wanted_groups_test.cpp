@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 #include <random>
-#include <set>
 
 #include "case_builder.hpp"
 #include "cuda_fixture.hpp"

@@ -596,6 +596,19 @@ std::vector<Type> Program::row_types() const {
     return types;
 }
 
+// The constant's number; absent, NULL and negative ones count as `absent`: PostgreSQL raises its error before it asks for a row.
+static uint64_t number_of(const Program &program, ir::Index constant, uint64_t absent) {
+    if (constant == ir::none || program.constants[constant].null)
+        return absent;
+    const int64_t value = static_cast<int64_t>(program.constants[constant].low);
+    return value < 0 ? absent : static_cast<uint64_t>(value);
+}
+
+uint64_t Program::wanted() const {
+    const uint64_t top = number_of(*this, main().top, UINT64_MAX);
+    return top == UINT64_MAX ? top : top + number_of(*this, main().top_offset, 0);
+}
+
 bool Program::counts_distinct() const {
     const Pipeline &p = main();
     return p.sink == SinkKind::Aggregate && p.distincts.count > 0 && p.sets.count == 1 &&

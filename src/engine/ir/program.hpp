@@ -56,6 +56,8 @@ struct Program {
     // The type of a column of the result's groups (ir::group_keys and the like); the column must exist.
     Type group_column_type(ir::Index step, ir::Index column) const;
     size_t group_columns(ir::Index step) const { return step == ir::group_keys ? result_keys() : result_aggregates(); }
+    // How many groups or rows are wanted by their number, OFFSET's among them, but for ties; UINT64_MAX: all.
+    uint64_t wanted() const;
     // Are any groups of the result not wanted?
     bool filters_groups() const { return main().having.count > 0 || main().top != ir::none; }
 

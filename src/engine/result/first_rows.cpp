@@ -8,27 +8,11 @@ namespace {
 
 constexpr size_t min_rows = 16 * 1024; // fewer are not worth a choice
 
-// An absent or NULL constant; and a negative one: PostgreSQL raises its error before it asks for a row.
-uint64_t number_of(const Program &program, ir::Index constant, uint64_t absent) {
-    if (constant == ir::none || program.constants[constant].null)
-        return absent;
-    const int64_t value = static_cast<int64_t>(program.constants[constant].low);
-    return value < 0 ? absent : static_cast<uint64_t>(value);
-}
-
 std::vector<Type> payload_types(const Program &program) {
     std::vector<Type> types;
     for (ir::Index c = 0; c < program.main().payload.count; ++c)
         types.push_back(program.exprs[program.lists[program.main().payload.first + c]].type);
     return types;
-}
-
-uint64_t wanted(const Program &program) {
-    const ir::Pipeline &main = program.main();
-    if (main.order.count == 0)
-        return UINT64_MAX;
-    const uint64_t top = number_of(program, main.top, UINT64_MAX);
-    return top == UINT64_MAX ? top : top + number_of(program, main.top_offset, 0);
 }
 
 } // namespace
@@ -46,7 +30,8 @@ std::vector<SortColumn> sort_columns(const Program &program) {
 }
 
 FirstRows::FirstRows(const Program &program)
-    : FirstRows(sort_columns(program), payload_types(program), wanted(program), program.main().ties != 0) {}
+    : FirstRows(sort_columns(program), payload_types(program),
+                program.main().order.count == 0 ? UINT64_MAX : program.wanted(), program.main().ties != 0) {}
 
 FirstRows::FirstRows(std::vector<SortColumn> keys, std::vector<Type> types, uint64_t top, bool ties)
     : types_(std::move(types)), top_(top), ties_(ties) {

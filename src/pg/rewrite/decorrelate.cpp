@@ -584,12 +584,13 @@ static void rewrite_target_list(Level *level) {
     }
 }
 
+static const Query *makes_rows; // of the statement under work
+
 // A row may meet a condition now that another one has kept from it.
 static bool is_error_free_around(Level *level) {
     if (!subqueries_are_error_free(looked_at(level)))
         return false;
     Node *from = reinterpret_cast<Node *>(level->query->jointree);
-    level->guards = false;
     if (joins_are_error_free_with_links(level, from))
         return true;
     level->guards = may_guard(level);
@@ -601,7 +602,9 @@ static bool rewrite_level(Query *query) {
         query->jointree->fromlist == NIL || is_never_true(query))
         return false;
     forget_orders(query->jointree->quals, nullptr);
-    Level level{query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)), false, false, false};
+    Level level{
+        query, make_ands_implicit(reinterpret_cast<Expr *>(query->jointree->quals)), false, false, query == makes_rows,
+        false};
     if (is_error_free_around(&level))
         rewrite_where(&level);
     else if (has_rowwise_subquery(level.conjuncts))
@@ -613,7 +616,10 @@ static bool rewrite_level(Query *query) {
     return level.changed;
 }
 
-bool decorrelate(Query *query) { return rewrite_levels(query, rewrite_level); }
+bool decorrelate(Query *query) {
+    makes_rows = level_of_rows(query);
+    return rewrite_levels(query, rewrite_level);
+}
 
 bool may_have_subqueries(const Query *query) {
     return has_level(query, [](const Query *level) { return level->hasSubLinks; });

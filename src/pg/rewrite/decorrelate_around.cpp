@@ -46,9 +46,9 @@ static bool link_is_error_free(const Level *level, const SubLink *link) {
         return true;
     foreach (cell, sub->targetList) {
         Node *value = reinterpret_cast<Node *>(static_cast<const TargetEntry *>(lfirst(cell))->expr);
-        Node *any_beyond;
+        NumericBounds bounds;
         if (levels_of(value) > own_columns ||
-            (!is_error_free(sub, value, true) && !(level->guards && guarded_value(sub, value, &any_beyond) != nullptr)))
+            (!is_error_free(sub, value, true) && !(level->guards && guarded_bounds(sub, value, &bounds))))
             return false;
     }
     return is_quantified(link) || (link->subLinkType == EXPR_SUBLINK && sub->hasAggs);
@@ -61,10 +61,9 @@ static int32 typmod_of_link(const Level *level, const SubLink *link) {
         return -1;
     const Query *sub = with_ctes_in_place(reinterpret_cast<const Query *>(link->subselect), level->query, 1);
     Node *value = folded(reinterpret_cast<const Node *>(linitial_node(TargetEntry, sub->targetList)->expr));
-    if (value == nullptr || levels_of(value) > own_columns || exprType(value) != NUMERICOID)
+    if (value == nullptr || levels_of(value) > own_columns ||
+        !(numeric_bounds(sub, value, &bounds) || (level->guards && guarded_bounds(sub, value, &bounds))))
         return -1;
-    if (!numeric_bounds(sub, value, &bounds))
-        return level->guards ? typmod_of_guarded_value() : -1;
     return numeric_typmod_of(std::max(bounds.digits, bounds.scale), bounds.scale);
 }
 

@@ -13,23 +13,26 @@
 // the arm.
 //
 // That must happen for the very rows for which PostgreSQL would have evaluated the subquery: those of one table that pass all the other
-// conditions. So the level reads one table, has no LIMIT, and no other condition of it can raise an error.
+// conditions, which it tests first because they cost less. So nothing but this level makes the statement's rows (a level above may group,
+// order or filter them), it reads one table, has no LIMIT and no other subquery in WHERE, and the other conditions are cheap and cannot raise
+// an error.
 #include "pg/pg.h"
 
 #include "pg/compat.h"
 #include "pg/rewrite/decorrelate_parts.h"
 #include "pg/rewrite/error_free_expression.h"
-#include "pg/rewrite/error_free_query.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
 
+// Larger than most that people write, and so small that a device holds values beyond it, too: it finds out that they are there.
 constexpr char bound_of_values[] = "1000000000000000";
-constexpr int digits_of_sums = 60, scale_of_sums = 20; // for whoever asks how large what is made of them may be
+// A sum of 10^19 bounded values has 34 digits before the point. Those behind it raise no error, however many there are, so any number
+// will do.
+constexpr int digits_of_sums = 60, scale_of_sums = 20;
+constexpr double few_operators = 10; // that the other conditions call: a subquery costs more than that
 
 // ---- the values ----
-
-int32 typmod_of_guarded_value() { return numeric_typmod_of(digits_of_sums, scale_of_sums); }
 
 static Const *numeric_constant(const char *text) {
     const Datum value =
@@ -103,7 +106,7 @@ static Node *guard_sums(Node *node, void *context) {
         Param *param = makeNode(Param);
         param->paramkind = PARAM_EXTERN;
         param->paramtype = NUMERICOID;
-        param->paramtypmod = typmod_of_guarded_value();
+        param->paramtypmod = numeric_typmod_of(digits_of_sums, scale_of_sums);
         param->location = -1;
         return reinterpret_cast<Node *>(param);
     }
@@ -116,15 +119,26 @@ static Node *guard_sums(Node *node, void *context) {
     return reinterpret_cast<Node *>(bounded);
 }
 
-// Is a value of it free of errors, whatever its sums of bounded values are, and is there such a sum?
-static bool can_be_guarded(const Query *sub, const Node *value) {
+// PostgreSQL's plan calls functions then that the user has not written.
+static bool may_compare_and_choose() {
+    for (const Oid function : {F_BOOL_OR, F_NUMERIC_LT, F_NUMERIC_GT})
+        if (function_aclcheck(function, GetUserId()) != ACLCHECK_OK)
+            return false;
+    return true;
+}
+
+bool guarded_bounds(const Query *sub, const Node *value, NumericBounds *bounds) {
+    if (exprType(value) != NUMERICOID || is_error_free(sub, const_cast<Node *>(value), true))
+        return false;
     Guarding guarding{sub, NIL, false};
     Node *rest = guard_sums(static_cast<Node *>(copyObject(const_cast<Node *>(value))), &guarding);
-    return !equal(rest, value) && is_error_free(sub, rest, true);
+    Node *known = is_error_free(sub, rest, true) ? folded(rest) : nullptr;
+    return known != nullptr && numeric_bounds(sub, known, bounds) && may_compare_and_choose();
 }
 
 Node *guarded_value(const Query *sub, const Node *value, Node **any_beyond) {
-    if (exprType(value) != NUMERICOID || !can_be_guarded(sub, value))
+    NumericBounds bounds;
+    if (!guarded_bounds(sub, value, &bounds))
         return nullptr;
     Guarding guarding{sub, NIL, true};
     Node *bounded = guard_sums(static_cast<Node *>(copyObject(const_cast<Node *>(value))), &guarding);
@@ -150,17 +164,46 @@ static bool count_subqueries(Node *node, void *count) {
     return walk_expression(node, count_subqueries, count);
 }
 
-static bool reads_one_table(const Query *query) {
+// What the query reads, if that is one thing; else NULL.
+static const RangeTblEntry *only_source(const Query *query) {
     const List *from = query->jointree->fromlist;
-    return list_length(from) == 1 && IsA(linitial(from), RangeTblRef) &&
-           rt_fetch(linitial_node(RangeTblRef, from)->rtindex, query->rtable)->rtekind == RTE_RELATION;
+    return list_length(from) == 1 && IsA(linitial(from), RangeTblRef) && query->setOperations == nullptr &&
+                   query->limitCount == nullptr && query->limitOffset == nullptr
+               ? rt_fetch(linitial_node(RangeTblRef, from)->rtindex, query->rtable)
+               : nullptr;
+}
+
+const Query *level_of_rows(const Query *query) {
+    for (;;) {
+        const RangeTblEntry *source = only_source(query);
+        if (source == nullptr || source->rtekind != RTE_SUBQUERY || query->hasSubLinks ||
+            source->subquery->hasWindowFuncs) // whose rows may be wanted up to a number
+            return query;
+        query = source->subquery;
+    }
+}
+
+static bool others_are_cheap(const List *conjuncts) {
+    double cost = 0;
+    ListCell *cell;
+    foreach (cell, conjuncts) {
+        int subqueries = 0;
+        count_subqueries(static_cast<Node *>(lfirst(cell)), &subqueries);
+        if (subqueries > 0)
+            continue;
+        QualCost own;
+        cost_qual_eval_node(&own, static_cast<Node *>(lfirst(cell)), nullptr);
+        cost += own.per_tuple;
+    }
+    return cost <= few_operators * cpu_operator_cost;
 }
 
 bool may_guard(const Level *level) {
     int subqueries = 0;
     count_subqueries(level->query->jointree->quals, &subqueries);
-    return subqueries == 1 && reads_one_table(level->query) && level->query->limitCount == nullptr &&
-           level->query->limitOffset == nullptr;
+    const RangeTblEntry *source = only_source(level->query);
+    return level->makes_rows && subqueries == 1 && source != nullptr && source->rtekind == RTE_RELATION &&
+           others_are_cheap(level->conjuncts);
 }
 
 } // namespace gpuscan

@@ -3,6 +3,8 @@
 
 #include "pg/pg.h"
 
+#include "pg/rewrite/error_free_expression.h"
+
 namespace gpuscan {
 
 // A query level under work.
@@ -11,7 +13,8 @@ struct Level {
     List *conjuncts; // of WHERE
     bool shown;      // the subquery stands in the target list
     bool changed;
-    bool guards; // a sum of plain numerics may be joined (decorrelate_guarded.cpp)
+    bool makes_rows; // of the statement: see level_of_rows()
+    bool guards;     // a sum of plain numerics may be joined (decorrelate_guarded.cpp)
 };
 
 // s.k = x
@@ -70,20 +73,23 @@ bool read_members(const Level *level, const SubLink *link, Correlations *all);
 // What is true of the level's rows where the correlated subquery has one; NULL: it cannot be a join.
 Node *join_exists(Level *level, const Query *sub);
 
-// ---- sums that may overflow (decorrelate_guarded.cpp) ----
-
-// Is the level's only subquery evaluated for the same rows whatever becomes of it, if nothing else there can raise an error?
-bool may_guard(const Level *level);
-
-// The subquery's value over the values that are not too large, and whether there is one that is, an aggregate too. NULL: that is no sum of
-// plain numerics, or something else of it may raise an error.
-Node *guarded_value(const Query *sub, const Node *value, Node **any_beyond);
-// What is known of such a value, for whoever calculates with it.
-int32 typmod_of_guarded_value();
-// Their columns once they are joined: the value, or where there is one that is too large the subquery.
-Node *choose_guarded(Node *any_beyond, const SubLink *link, Node *value);
-
 // The conjuncts that stand for the conjunct x NOT IN (...); NIL: it is none, or it stays.
 List *exclude_members(Level *level, Node *conjunct);
+
+// ---- sums that may overflow (decorrelate_guarded.cpp) ----
+
+// The statement's level that makes its rows: those above take all of them, one after the other.
+const Query *level_of_rows(const Query *statement);
+
+// Is the level's only subquery evaluated for the same rows whether it is joined or not, if nothing else there can raise an error?
+bool may_guard(const Level *level);
+
+// What is known of the subquery's value where its sums of plain numerics are guarded. False: it has none, or something else of it may raise
+// an error.
+bool guarded_bounds(const Query *sub, const Node *value, NumericBounds *bounds);
+// The value over the values that are not too large, and whether there is one that is, an aggregate too. NULL: as above.
+Node *guarded_value(const Query *sub, const Node *value, Node **any_beyond);
+// Their columns once they are joined: the value, or where there is one that is too large the subquery.
+Node *choose_guarded(Node *any_beyond, const SubLink *link, Node *value);
 
 } // namespace gpuscan

@@ -147,8 +147,9 @@ ir::Index add_call(Translation *t, ir::Function function, ir::Index a, ir::Index
 ir::Index add_constant(Translation *t, Type type, int128 value, bool null);
 
 // A CASE with this location has arms that are hardly ever taken, in which a subquery stands that PostgreSQL evaluates per row
-// (pg/rewrite/decorrelate_guarded.cpp). For a device they are row errors, so that PostgreSQL's plan runs. (Whoever plans copies locations,
-// and nobody compares or shows them.)
+// (pg/rewrite/decorrelate_guarded.cpp). For a device they are row errors, so that PostgreSQL's plan runs. (The
+// planner copies locations, and nobody compares or shows them. A tree that is read from its text has lost them, and with them the device's
+// plan, never an answer.)
 constexpr int location_of_guard = -0x6a5d;
 
 // Could evaluating the node be a row error, or call a function that may fail?

@@ -126,11 +126,17 @@ static Node *replace_case_test(Node *node, void *context) {
     return mutate_expression(node, replace_case_test, context);
 }
 
+// An arm for PostgreSQL's plan (translate.h). It has no value, so the others alone say of which type and scale the CASE is.
+static bool is_for_cpu_plan(const CaseExpr *expr, const Expr *result) {
+    return expr->location == location_of_guard && IsA(result, SubPlan);
+}
+
 static bool translate_result(Translation *t, const CaseExpr *expr, Expr *result, TypedExpr *out) {
-    if (expr->location != location_of_guard || !IsA(result, SubPlan))
+    if (!is_for_cpu_plan(expr, result))
         return translate(t, result, out);
-    node_value(out, SqlKind::Numeric, Type::I32, raise_node(t, Type::I32), false);
-    out->precision = 1;
+    *out = TypedExpr{};
+    out->kind = SqlKind::Numeric;
+    out->literal = out->literal_null = true;
     return true;
 }
 
@@ -157,7 +163,9 @@ bool translate_case(Translation *t, const CaseExpr *expr, TypedExpr *out) {
         return false;
     for (int i = count; i-- > 0;) {
         ir::Index taken;
-        if (!as_shape_node(t, results[i], shape, &taken))
+        if (is_for_cpu_plan(expr, static_cast<const CaseWhen *>(list_nth(expr->args, i))->result))
+            taken = raise_node(t, shape.type);
+        else if (!as_shape_node(t, results[i], shape, &taken))
             return false;
         node = add_expr(t, ir::Op::Case, shape.type, conditions[i], taken, node);
     }
