@@ -136,7 +136,6 @@ struct Slot {
     std::atomic<uint32_t> request;    // futex; number of requests made, and request_abandoned
     std::atomic<uint32_t> reply;      // futex; == request: idle
     std::atomic<uint32_t> cancel;     // non-zero: stop what runs
-    std::atomic<uint32_t> expected;   // non-zero: a request is about to come (a guess); the slot's thread takes it back
     std::atomic<uint64_t> taken_ns;   // when it was taken, by the monotonic clock
     int32_t backend_pid;
     uint32_t command;      // Command
@@ -150,7 +149,7 @@ struct Slot {
     std::atomic<uint64_t> program; // fingerprint, 0: none
     int32_t backend_of_request;
     char query[query_bytes];
-    char pad[60];
+    char pad[64];
 };
 
 // The head of the area. Slot i is at slots_offset + i * sizeof(Slot); its input at buffers_offset + 2 * i *

@@ -25,9 +25,6 @@ namespace {
 constexpr size_t stack_bytes =
     size_t(8) << 20; // an execution's work runs on it, expressions of ir::max_expr_depth by recursion
 
-constexpr int expected_turns =
-    6; // an expected request is waited for so many times as long as the next one of a session
-
 class SlotThread {
   public:
     SlotThread(const SlotServer &server, uint32_t number)
@@ -52,13 +49,10 @@ class SlotThread {
     }
 
   private:
-    // A backend that begins to execute a plan wakes the thread before it asks (`expected`), so that waking is not part of what it waits for.
     void wait(uint32_t seen) {
         using Clock = std::chrono::steady_clock;
-        const bool expected = slot_.expected.exchange(0) != 0;
-        if (server_.spin_microseconds > 0 && (expected || session_.is_open())) {
-            const int turns = expected ? expected_turns : 1;
-            const auto end = Clock::now() + std::chrono::microseconds(turns * server_.spin_microseconds);
+        if (server_.spin_microseconds > 0 && session_.is_open()) {
+            const auto end = Clock::now() + std::chrono::microseconds(server_.spin_microseconds);
             do {
                 for (int i = 0; i < 64; ++i) {
                     if (slot_.request.load(std::memory_order_relaxed) != seen)

@@ -3,7 +3,6 @@
 
 #include "device_client.hpp"
 #include "host/host_device.hpp"
-#include "server/futex.hpp"
 #include "server/session.hpp"
 #include "server/slot_server.hpp"
 
@@ -69,41 +68,6 @@ TEST(SlotServerTest, SlotsInParallelWithAbandonment) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
     for (uint32_t i = 0; i < nslots; ++i)
         EXPECT_EQ(area->slot(i)->state.load(), static_cast<uint32_t>(SlotState::Free));
-}
-
-// A thread that was told to expect a request wakes up, and answers whether it comes or not, and when.
-TEST(SlotServerTest, ExpectedRequests) {
-    Area *area = make_area(1);
-    ASSERT_NE(area, nullptr);
-    area->generation = 3;
-    auto *devices = new Devices;
-    auto served = std::make_shared<ServedDevice>(DeviceKind::Host, make_host_device(2), size_t(64) << 20);
-    served->device->set_memory_limit(size_t(256) << 20);
-    devices->set(served);
-    static auto *server = new Server;
-    auto *slots = new SlotServer{area, 3, devices, server->pool(), 50};
-    slots->start();
-    SlotClient client(area, 0);
-    for (int round = 0; round < 20; ++round) {
-        Slot *slot = area->slot(0);
-        slot->expected = 1;
-        futex_wake(slot->request);
-        for (int wait = 0; wait < 10000 && slot->expected != 0; ++wait)
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        ASSERT_EQ(slot->expected.load(), 0u);
-        if (round % 3 == 1) // later than it waits
-            std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        if (round % 3 == 2) // never
-            continue;
-        client.take();
-        Course course{client, *server};
-        Groups groups;
-        EXPECT_TRUE(course.run(true, &groups)) << course.message;
-        EXPECT_TRUE(groups == expected_groups(true));
-        client.release();
-        for (int wait = 0; wait < 10000 && slot->state != static_cast<uint32_t>(SlotState::Free); ++wait)
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
 }
 
 } // namespace

@@ -24,7 +24,6 @@
 #include "pg/fragment/plan_data.h"
 #include "pg/fragment/plan_tree.h"
 #include "pg/guc.h"
-#include "pg/service/client.h"
 
 namespace gpuscan {
 namespace {
@@ -161,8 +160,6 @@ void bind(GpuScanState *state) {
 
 void begin(GpuScanState *state, EState *estate, int eflags) {
     state->eflags = eflags;
-    if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-        device_expect();
     GetUserIdAndSecContext(&state->user, &state->user_context);
     bind(state);
     state->phase = Phase::Fresh;

@@ -34,10 +34,10 @@ const char *why_not_ready(const Area *area) {
     return "the device process is not running";
 }
 
-// One of `count` slots from `first` on.
+// One of `count` slots from `first` on. Backends begin their search at different ones, so that they seldom meet.
 bool take_slot(Area *area, uint32 first, uint32 count, Admission *admission) {
     for (uint32 i = 0; i < count; i++) {
-        const uint32 number = first + (first_slot_tried(count) + i) % count;
+        const uint32 number = first + (uint32(MyProcPid) + i) % count;
         Slot *slot = area->slot(number);
         uint32_t expected = uint32_t(SlotState::Free);
         if (!slot->state.compare_exchange_strong(expected, uint32_t(SlotState::Taken)))
@@ -115,9 +115,6 @@ double crowd_of(const Area *area, const Alternative &alternative) {
 }
 
 } // namespace
-
-// Backends begin their search at different ones, so that they seldom meet.
-uint32 first_slot_tried(uint32 count) { return uint32(MyProcPid) % count; }
 
 bool admit(Area *area, const Alternative &alternative, Admission *admission) {
     if (area->queue.length() == 0 && try_to_take(area, admission))

@@ -40,9 +40,6 @@ struct Admission {
 // `reason` is set.
 bool admit(protocol::Area *area, const Alternative &alternative, Admission *admission);
 
-// Which of `count` slots this backend looks at first.
-uint32 first_slot_tried(uint32 count);
-
 // A slot for a feed worker, or `reason`. Never waits.
 bool admit_worker(protocol::Area *area, Admission *admission);
 

@@ -153,28 +153,6 @@ static void register_callbacks() {
     callbacks_registered = true;
 }
 
-// ---- expecting ----
-
-// Beside many sessions a thread that spins would take time from another one's.
-static bool are_few_taken(Area *area) {
-    const uint32 many = static_cast<uint32>(machine_cores()) / 4;
-    uint32 taken = 0;
-    for (uint32 i = 0; i < area->nsession_slots && taken < many; i++)
-        taken += area->slot(i)->state.load(std::memory_order_relaxed) == uint32_t(SlotState::Taken);
-    return taken < many;
-}
-
-void device_expect() {
-    Area *area = service_area();
-    if (!area || machine_cores() < min_cpus_to_spin || !are_few_taken(area))
-        return;
-    Slot *slot = area->slot(first_slot_tried(area->nsession_slots));
-    if (slot->state != uint32_t(SlotState::Free))
-        return;
-    slot->expected = 1;
-    futex_wake(slot->request);
-}
-
 // ---- connecting ------------------------------------------------------------------------------------------------------
 
 // NULL with *reason set when there is no memory.

@@ -15,10 +15,6 @@ namespace gpuscan {
 
 struct DeviceConnection; // palloc'ed in TopMemoryContext-owned list; released on abort automatically
 
-// Says that a connection will probably be wanted in a moment: whoever will answer it wakes up meanwhile (not on few cores, nor beside
-// many other sessions).
-void device_expect();
-
 // Takes a slot, and waits for one if that is better than the alternative. NULL with *reason set when there is no service, it is not ready,
 // or no slot is free in time.
 DeviceConnection *device_connect(const Alternative &alternative, const char **reason);
