@@ -190,12 +190,71 @@ TEST_F(CudaWantedGroupsTest, FirstOnes) {
     }
 }
 
-// Where a group's values may be errors, or a condition is not plain, all groups come.
+// Of a table that is done in parts each has first ones of its own.
+TEST_F(CudaWantedGroupsTest, Parts) {
+    GroupTuning tuning;
+    tuning.chosen_groups = 100;
+    tuning.dense_bytes = 0;
+    tuning.table_bytes = 256u << 10;
+    shared().device->tune_groups(tuning);
+    for (const uint64_t wanted : {uint64_t(40), uint64_t(0), UINT64_MAX}) {
+        Builder b;
+        Pipeline main;
+        main.source = b.source({Type::I32, Type::I64, Type::I32, Type::I64});
+        main.keys = b.list({b.column(Type::I32, 0, 0)});
+        main.aggregates = b.aggregates(
+            {aggregate(AggregateKind::CountRows), aggregate(AggregateKind::Sum, b.column(Type::I32, 0, 2))});
+        main.order.first = static_cast<Index>(b.p.orders.size());
+        main.order.count = 1;
+        b.p.orders.push_back({b.column(Type::I128, group_values, 1), 1, 0, {}});
+        Datum limit;
+        limit.null = wanted == UINT64_MAX;
+        limit.i = limit.null ? int128(0) : int128(wanted);
+        main.top = b.p.exprs[b.constant(Type::I64, limit)].a;
+        b.p.pipelines = {main};
+        Case c;
+        c.program = b.p;
+        c.sources = {{chunk_of({keys_, wide_keys_, small_, large_})}};
+        auto execution = start_on(device(), c, nullptr);
+        std::vector<int128> sums;
+        size_t got = 0;
+        each_pass(device(), c, [&](const std::vector<ChunkView> &views) {
+            auto take = [&](const GroupTable &table) {
+                got += table.ngroups;
+                for (size_t g = 0; g < table.ngroups; ++g)
+                    if (const Known sum = known(table, g, {"sum", Type::I128, group_values, 1}, 1, 2))
+                        sums.push_back(-*sum);
+            };
+            take(execution->start_aggregate(views));
+            while (execution->groups_left() > 0)
+                take(execution->more_groups());
+        });
+        EXPECT_EQ(groups - got, execution->groups_dropped());
+        if (wanted != 40) { // none, which is for whoever reads them to say, and all
+            EXPECT_EQ(groups, got);
+            continue;
+        }
+        EXPECT_LT(got, groups / 2);
+        c.program.pipelines[0].order.count = 0;
+        c.program.pipelines[0].top = none;
+        const GroupTable all = run_on(device(), c);
+        std::vector<int128> want;
+        for (size_t g = 0; g < all.ngroups; ++g)
+            if (const Known sum = known(all, g, {"sum", Type::I128, group_values, 1}, 1, 2))
+                want.push_back(-*sum);
+        std::sort(want.begin(), want.end());
+        std::sort(sums.begin(), sums.end());
+        want.resize(wanted);
+        EXPECT_TRUE(std::includes(sums.begin(), sums.end(), want.begin(), want.end()));
+    }
+}
+
+// Where a group's values may be errors, a condition is not plain, or the kernel does not know the first sort key, all groups come.
 TEST_F(CudaWantedGroupsTest, AllWhereAnErrorMayHide) {
     GroupTuning tuning;
     tuning.chosen_groups = 100;
     shared().device->tune_groups(tuning);
-    for (const int why : {0, 1, 2}) {
+    for (const int why : {0, 1, 2, 3}) {
         Builder b;
         Pipeline main;
         main.source = b.source({Type::I32, Type::I64, Type::I32, Type::I64});
@@ -203,15 +262,15 @@ TEST_F(CudaWantedGroupsTest, AllWhereAnErrorMayHide) {
         const Index small = b.column(Type::I32, 0, 2), large = b.column(Type::I64, 0, 3);
         Aggregate sum = aggregate(AggregateKind::Sum, large);
         sum.narrow = why == 0 ? sizeof(int64_t) : 0;
-        main.aggregates =
-            b.aggregates({aggregate(AggregateKind::CountRows), sum, aggregate(AggregateKind::Max, small)});
+        main.aggregates = b.aggregates({aggregate(AggregateKind::CountRows), sum, aggregate(AggregateKind::Max, small),
+                                        aggregate(AggregateKind::Min, b.unary(Op::Cast, Type::F64, small))});
         const Index count = b.column(Type::I64, group_counts, 0), most = b.column(Type::I32, group_values, 2);
         if (why == 1)
             main.having = b.list({b.binary(Op::Lt, b.binary(Op::Sub, count, b.constant(Type::I64, 1)),
                                            b.constant(Type::I64, INT64_MAX))});
         main.order.first = static_cast<Index>(b.p.orders.size());
         main.order.count = 2;
-        b.p.orders.push_back({count, 1, 0, {}});
+        b.p.orders.push_back({why == 3 ? b.column(Type::F64, group_values, 3) : count, 1, 0, {}});
         b.p.orders.push_back({why == 2 ? b.binary(Op::Sub, count, count) : most, 0, 0, {}});
         main.top = number(b, 5);
         b.p.pipelines = {main};
