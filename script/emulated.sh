@@ -44,6 +44,7 @@ unit_tests() {
 count "the device's tests" unit_tests cuda_device_test 'CudaDeviceTest.*-*.CancelSideBySide:*.PoolIsReadOnly'
 count "windows" unit_tests unit_tests 'CudaWindowsTest.*'
 count "groups as columns" unit_tests unit_tests 'CudaGroupColumnsTest.*'
+count "groups that are wanted" unit_tests unit_tests 'CudaWantedGroupsTest.*'
 count "decoding" unit_tests unit_tests 'CudaDecodeTest.*'
 count "the kernel cache's tests" unit_tests unit_tests 'KernelCacheTest.*'
 count "random queries" emulated env DEVICE=cuda MATRIX=0 CLASSES='' FUZZ_OPTIONS="--timeout 60" script/fuzz.sh "$queries" "$seed"
