@@ -301,9 +301,6 @@ TEST_F(CudaDeviceTest, ManyGroups) {
 
 // Groups that a condition keeps out stay where they are: exactly those, where the kernel knows such conditions.
 TEST_F(CudaDeviceTest, GroupConditions) {
-    struct Restore {
-        ~Restore() { shared().device->tune_groups(GroupTuning()); }
-    } restore;
     const uint32_t groups = 60000, rows = 4 * groups;
     std::vector<Datum> keys(rows), small(rows), large(rows), real(rows);
     for (uint32_t i = 0; i < rows; ++i) {
@@ -411,9 +408,6 @@ TEST_F(CudaDeviceTest, GroupConditions) {
 
 // Whatever a block keeps in shared memory, and whatever does not fit.
 TEST_F(CudaDeviceTest, WaysOfGrouping) {
-    struct Restore {
-        ~Restore() { shared().device->tune_groups(GroupTuning()); }
-    } restore;
     const GroupTuning chosen;
     std::vector<std::pair<std::string, GroupTuning>> ways(8, {"", chosen});
     ways[0].first = "chosen";
@@ -449,9 +443,6 @@ TEST_F(CudaDeviceTest, WaysOfGrouping) {
 
 // By bits where a group has a number and values lie close together.
 TEST_F(CudaDeviceTest, DistinctValues) {
-    struct Restore {
-        ~Restore() { shared().device->tune_groups(GroupTuning()); }
-    } restore;
     // Groups have no number that is far apart; floats and what 64 bits do not hold have no bounds.
     const auto can_note = [&](const DistinctCase &c) {
         return std::none_of(c.keys.begin(), c.keys.end(), [](Index key) { return key == 3 || key == 5 || key == 6; }) &&

@@ -51,6 +51,11 @@ class CudaTest : public ::testing::Test {
         if (!shared().device)
             GTEST_SKIP() << shared().reason;
     }
+    // What a test tunes does not last.
+    void TearDown() override {
+        if (!getenv("GPUSCAN_FAULT_FILE") && shared().device)
+            shared().device->tune_groups(GroupTuning());
+    }
     static Device &device() { return *shared().device; }
 };
 

@@ -27,10 +27,6 @@ class CudaGroupColumnsTest : public test::CudaTest {
         tuning.few_groups = 0;
         shared().device->tune_groups(tuning);
     }
-    void TearDown() override {
-        if (shared().device)
-            shared().device->tune_groups(GroupTuning());
-    }
 
     // Every field that a group of the program has.
     static std::vector<StageColumn> fields_of(const Program &program) {

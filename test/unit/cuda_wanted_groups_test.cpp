@@ -39,10 +39,6 @@ class CudaWantedGroupsTest : public test::CudaTest {
             large_[i].i = large_[i].null ? int128(0) : int128(static_cast<int64_t>(random())) / (g % 3 + 1);
         }
     }
-    void TearDown() override {
-        if (shared().device)
-            shared().device->tune_groups(GroupTuning());
-    }
 
     static constexpr uint32_t groups = 7000, rows = 16000; // a dense table of fewer comes as it is
     std::vector<Datum> keys_, wide_keys_, small_, large_;

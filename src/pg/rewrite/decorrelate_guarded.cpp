@@ -21,6 +21,7 @@
 #include "pg/compat.h"
 #include "pg/rewrite/decorrelate_parts.h"
 #include "pg/rewrite/error_free_expression.h"
+#include "pg/rewrite/group_columns.h"
 #include "pg/translate/translate.h"
 
 namespace gpuscan {
@@ -67,15 +68,8 @@ static CaseExpr *choice(Expr *condition, Expr *result, Expr *otherwise) {
 }
 
 static Aggref *any_of(Expr *condition, const Aggref *like) {
-    Aggref *any = makeNode(Aggref);
-    any->aggfnoid = F_BOOL_OR;
-    any->aggtype = BOOLOID;
-    any->aggargtypes = list_make1_oid(BOOLOID);
-    any->args = list_make1(makeTargetEntry(condition, 1, nullptr, false));
+    Aggref *any = make_aggregate(F_BOOL_OR, BOOLOID, InvalidOid, condition);
     any->aggfilter = copied(like->aggfilter);
-    any->aggkind = AGGKIND_NORMAL;
-    any->aggsplit = AGGSPLIT_SIMPLE;
-    any->aggno = any->aggtransno = any->location = -1;
     return any;
 }
 
@@ -113,7 +107,7 @@ static Node *guard_sums(Node *node, void *context) {
     Aggref *bounded = static_cast<Aggref *>(copyObject(const_cast<Aggref *>(aggref)));
     TargetEntry *argument = linitial_node(TargetEntry, bounded->args);
     Expr *beyond = is_beyond(argument->expr);
-    Const *null = makeConst(NUMERICOID, -1, InvalidOid, -1, Datum(0), true, false);
+    Const *null = makeNullConst(NUMERICOID, -1, InvalidOid);
     guarding->any_beyond = lappend(guarding->any_beyond, any_of(copied(beyond), aggref));
     argument->expr = reinterpret_cast<Expr *>(choice(beyond, reinterpret_cast<Expr *>(null), argument->expr));
     return reinterpret_cast<Node *>(bounded);
@@ -187,9 +181,7 @@ static bool others_are_cheap(const List *conjuncts) {
     double cost = 0;
     ListCell *cell;
     foreach (cell, conjuncts) {
-        int subqueries = 0;
-        count_subqueries(static_cast<Node *>(lfirst(cell)), &subqueries);
-        if (subqueries > 0)
+        if (checkExprHasSubLink(static_cast<Node *>(lfirst(cell))))
             continue;
         QualCost own;
         cost_qual_eval_node(&own, static_cast<Node *>(lfirst(cell)), nullptr);

@@ -78,6 +78,23 @@ Expr *call_of(Oid function, Oid type, List *args) {
     return reinterpret_cast<Expr *>(makeFuncExpr(function, type, args, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
 }
 
+Aggref *make_aggregate(Oid function, Oid type, Oid collation, Expr *arg) {
+    Aggref *result = makeNode(Aggref);
+    const Node *node = reinterpret_cast<const Node *>(arg);
+    result->aggfnoid = function;
+    result->aggtype = type;
+    result->aggcollid = collation;
+    result->inputcollid = exprCollation(node);
+    result->aggtranstype = InvalidOid; // the planner's
+    result->aggargtypes = list_make1_oid(exprType(node));
+    result->args = list_make1(makeTargetEntry(arg, 1, nullptr, false));
+    result->aggkind = AGGKIND_NORMAL;
+    result->aggsplit = AGGSPLIT_SIMPLE;
+    result->aggno = result->aggtransno = -1;
+    result->location = -1;
+    return result;
+}
+
 bool over_group_columns(GroupColumns *groups, AggregateOverColumns aggregate, Node **expr) {
     Over over{groups, aggregate, true};
     *expr = over_columns(*expr, &over);

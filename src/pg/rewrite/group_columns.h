@@ -25,6 +25,9 @@ Oid sum_of_average(Oid function, Oid *type);
 
 Expr *call_of(Oid function, Oid type, List *args);
 
+// A plain aggregate of one argument.
+Aggref *make_aggregate(Oid function, Oid type, Oid collation, Expr *arg);
+
 // What an aggregate is over the columns: NULL if it cannot be.
 using AggregateOverColumns = Expr *(*)(GroupColumns *groups, const Aggref *aggref);
 

@@ -167,23 +167,6 @@ static bool is_union(const Query *query) {
            is_union_of(query, query->setOperations, reinterpret_cast<SetOperationStmt *>(query->setOperations));
 }
 
-static Aggref *make_aggregate(Oid function, Oid type, Oid collation, Expr *arg) {
-    Aggref *result = makeNode(Aggref);
-    const Node *node = reinterpret_cast<const Node *>(arg);
-    result->aggfnoid = function;
-    result->aggtype = type;
-    result->aggcollid = collation;
-    result->inputcollid = exprCollation(node);
-    result->aggtranstype = InvalidOid; // the planner's
-    result->aggargtypes = list_make1_oid(exprType(node));
-    result->args = list_make1(makeTargetEntry(arg, 1, nullptr, false));
-    result->aggkind = AGGKIND_NORMAL;
-    result->aggsplit = AGGSPLIT_SIMPLE;
-    result->aggno = result->aggtransno = -1;
-    result->location = -1;
-    return result;
-}
-
 // An aggregate over the parts' column that the aggregate's like is in.
 static Expr *over_parts(GroupColumns *parts, Oid function, Oid type, Node *column) {
     Var *value = column_as_var(parts, column_of(parts, column));
