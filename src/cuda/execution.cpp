@@ -115,6 +115,9 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
     input.words = streams_->send(words.data(), words.size() * sizeof(uint64_t));
     stats_.link_bytes += masks.link_bytes + words.size() * sizeof(uint64_t);
     stats_.rows_in += input.rows;
+    for (Index k = 0; k < pipeline.joins.count; ++k)
+        if (!table_of(pipeline, k).shape.unique)
+            input.partners = std::max(input.partners, table_of(pipeline, k).rows / std::max<uint64_t>(input.rows, 1));
     return input;
 }
 
@@ -228,6 +231,12 @@ bool CudaExecution::take_better(const Kernel &kernel, ModuleRef &module) {
     return true;
 }
 
+// Into how many parts the partners of rows are divided, if there are enough idle blocks for so many: at most as many as a row has
+// partners when it has its share of the table.
+unsigned CudaExecution::partner_parts(const Kernel &kernel, const Input &input, uint64_t idle) {
+    return kernel.divides_partners ? static_cast<unsigned>(std::max<uint64_t>(1, std::min(idle, input.partners))) : 1;
+}
+
 // Launches the kernel over all tiles, slice by slice; the last slice is not waited for.
 void CudaExecution::run_slices(const Kernel &kernel, ModuleRef module, std::vector<uint64_t> &words, const Input &input,
                                unsigned threads, size_t shared, double rows_per_ms) {
@@ -248,7 +257,8 @@ void CudaExecution::run_slices(const Kernel &kernel, ModuleRef module, std::vect
         const uint64_t blocks = std::min<uint64_t>(grid, (end - tile + turn * teams - 1) / (turn * teams));
         running_module_ = module;
         streams_->start_clock();
-        streams_->launch(resident.function, static_cast<unsigned>(blocks), threads, shared, words.data());
+        streams_->launch(resident.function, static_cast<unsigned>(blocks), threads, shared, words.data(),
+                         partner_parts(kernel, input, grid / blocks));
         const uint64_t done = end - tile;
         tile = end;
         if (tile >= input.tiles)

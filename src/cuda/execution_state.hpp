@@ -216,6 +216,7 @@ class CudaExecution : public Execution {
         uint64_t chunks = 0;
         uint64_t tiles = 0;
         uint64_t rows = 0;
+        uint64_t partners = 0; // of a row in the join table that has most for each, as they are spread on average
         std::vector<uint8_t> nullable;  // per source column
         std::vector<uint8_t> forms;     // per source column: of all chunks, or form_any
         std::vector<ValueRange> ranges; // per source column
@@ -232,6 +233,7 @@ class CudaExecution : public Execution {
     }
     Kernel generate(const codegen::Request &request) { return state_->prepared->generate(shape(), request); }
     std::vector<uint64_t> argument(const Kernel &kernel, Index pipeline, const Input &input);
+    static unsigned partner_parts(const Kernel &kernel, const Input &input, uint64_t idle);
     void run_slices(const Kernel &kernel, ModuleRef module, std::vector<uint64_t> &words, const Input &input,
                     unsigned threads, size_t shared, double rows_per_ms);
     double passing(const Pipeline &pipeline, Index join);

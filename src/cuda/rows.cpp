@@ -239,8 +239,9 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
         streams_->reset_control();
         streams_->copy_in(streams_->counter_word(), memcpy(streams_->stage(8).data, &area.filled, 8), 8);
         streams_->start_clock();
-        streams_->launch(resident.function, static_cast<unsigned>(std::min<uint64_t>(grid, end - tile)),
-                         codegen::block_threads, 0, words.data());
+        const uint64_t blocks = std::min<uint64_t>(grid, end - tile);
+        streams_->launch(resident.function, static_cast<unsigned>(blocks), codegen::block_threads, 0, words.data(),
+                         partner_parts(kernel, input, grid / blocks));
         streams_->fetch_control();
         const uint64_t us = streams_->wait(cancel_);
         stats_.kernel_us += us;

@@ -25,6 +25,7 @@ constexpr size_t interval_bytes = 6 * sizeof(int64_t); // of an entry while entr
 struct Morsel {
     const ChunkView *chunk;
     uint32_t begin, end;
+    uint32_t part; // of the rows' partners
 };
 
 class Stopwatch {
@@ -126,6 +127,23 @@ ChunkView HostExecution::table_rows(Index pipeline, std::shared_ptr<void> &memor
     return chunk;
 }
 
+// Into how many parts the partners of rows are divided: where there are fewer morsels than threads, and the last table that multiplies
+// rows has partners for so many.
+uint32_t HostExecution::partner_parts(Index pipeline, const std::vector<ChunkView> &chunks) const {
+    size_t morsels = 0;
+    for (const ChunkView &chunk : chunks)
+        morsels += (chunk.nrows + morsel_rows - 1) / morsel_rows;
+    if (morsels == 0 || morsels >= work_.pool.workers())
+        return 1;
+    const Range joins = context_.program.pipelines[pipeline].joins;
+    const Index last = PipelineRunner::last_multiplier(context_, context_.program.pipelines[pipeline]);
+    if (last == none)
+        return 1;
+    const size_t rows = context_.tables[context_.program.joins[joins.first + last].build]->rows();
+    const size_t parts = std::min(work_.pool.workers() / morsels, rows / (morsels * batch_rows));
+    return static_cast<uint32_t>(std::max<size_t>(1, parts));
+}
+
 // Runs a pipeline with one runner per worker; `sink(worker)` makes its sink. Answers the rows that reached the sink.
 // No morsel begins once *enough is true.
 template <class MakeSink>
@@ -135,9 +153,11 @@ uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks
     note_partners_of(pipeline);
     Stopwatch watch(stats_.kernel_us);
     std::vector<Morsel> morsels;
+    const uint32_t parts = partner_parts(pipeline, chunks);
     for (const ChunkView &chunk : chunks)
         for (uint32_t begin = 0; begin < chunk.nrows; begin += morsel_rows)
-            morsels.push_back({&chunk, begin, begin + std::min(morsel_rows, chunk.nrows - begin)});
+            for (uint32_t part = 0; part < parts; ++part)
+                morsels.push_back({&chunk, begin, begin + std::min(morsel_rows, chunk.nrows - begin), part});
     std::vector<std::unique_ptr<PipelineRunner>> runners(work_.pool.workers());
     work_.pool.run(morsels.size(), [&](size_t index, unsigned worker) {
         if (enough != nullptr && enough->load(std::memory_order_relaxed))
@@ -145,7 +165,7 @@ uint64_t HostExecution::run(Index pipeline, const std::vector<ChunkView> &chunks
         auto &runner = runners[worker];
         if (!runner)
             runner = std::make_unique<PipelineRunner>(context_, pipeline, work_.cancel, sink(worker));
-        runner->run(*morsels[index].chunk, morsels[index].begin, morsels[index].end);
+        runner->run(*morsels[index].chunk, morsels[index].begin, morsels[index].end, morsels[index].part, parts);
     });
     uint64_t rows_out = 0;
     for (auto &runner : runners) {

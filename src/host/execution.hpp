@@ -36,6 +36,7 @@ class HostExecution : public Execution {
                            WorkArray<int64_t> &bounds);
     void order_by_intervals(ir::Index build);
     void check_chunks(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
+    uint32_t partner_parts(ir::Index pipeline, const std::vector<ChunkView> &chunks) const;
     template <class MakeSink>
     uint64_t run(ir::Index pipeline, const std::vector<ChunkView> &chunks, MakeSink sink,
                  const std::atomic<bool> *enough = nullptr);

@@ -28,7 +28,8 @@ void note_uses(const Program &p, Index root, size_t step, std::vector<size_t> &l
 
 PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std::atomic<uint32_t> *cancel, Sink sink)
     : context_(context), pipeline_(context.program.pipelines[pipeline]), cancel_(cancel), sink_(std::move(sink)),
-      evaluator_(context, pipeline_), steps_(pipeline_.joins.count + 1), last_use_(pipeline_.joins.count, 0) {
+      evaluator_(context, pipeline_), steps_(pipeline_.joins.count + 1), last_use_(pipeline_.joins.count, 0),
+      last_multiplier_(last_multiplier(context, pipeline_)) {
     const Program &p = context.program;
     for (Index c = 0; c < pipeline_.conjuncts.count; ++c) {
         const Conjunct &conjunct = p.conjuncts[pipeline_.conjuncts.first + c];
@@ -63,12 +64,25 @@ PipelineRunner::PipelineRunner(const Context &context, Index pipeline, const std
             note_uses(p, p.aggregates[pipeline_.aggregates.first + a].arg, sink_step, last_use_);
 }
 
-void PipelineRunner::run(const ChunkView &chunk, uint32_t begin, uint32_t end) {
+Index PipelineRunner::last_multiplier(const Context &context, const Pipeline &pipeline) {
+    for (Index j = pipeline.joins.count; j-- > 0;) {
+        const Join &join = context.program.joins[pipeline.joins.first + j];
+        if (delivers_payload(join.kind) && !context.tables[join.build]->unique())
+            return j;
+    }
+    return none;
+}
+
+void PipelineRunner::run(const ChunkView &chunk, uint32_t begin, uint32_t end, uint32_t part, uint32_t parts) {
     evaluator_.set_chunk(&chunk);
+    part_ = part;
+    parts_ = parts;
+    batches_of_pairs_ = 0;
     for (uint32_t at = begin; at < end; at += batch_rows) {
         check_cancel();
         const uint32_t n = fill(chunk, at, std::min(end, at + batch_rows));
-        rows_in_ += n;
+        if (part == 0)
+            rows_in_ += n;
         if (n > 0)
             proceed(0);
     }
@@ -210,11 +224,11 @@ void PipelineRunner::probe(size_t at) {
                 if (matched_entries != nullptr)
                     __atomic_store_n(&matched_entries[step.pair_entries[i]], 1, __ATOMIC_RELAXED);
             }
-            if (delivers_payload(join.kind) && pairs > 0)
+            if (delivers_payload(join.kind) && takes_next_pairs(at) && pairs > 0)
                 hand_on(at, step.pair_positions.get(), step.pair_entries.get(), pairs);
         });
     }
-    if (keeps_rows(join.kind))
+    if (keeps_rows(join.kind) && (part_ == 0 || at != last_multiplier_))
         hand_on_without_partner(at);
     else if (!delivers_payload(join.kind))
         hand_on_chosen(at, join.kind == JoinKind::Semi);
@@ -269,8 +283,14 @@ void PipelineRunner::hand_on_matches(size_t at, const JoinTable &table, uint32_t
         hand_on(at, steps_[at].positions.get(), steps_[at].entries.get(), matched);
     else
         each_pair(at, table, matched, [&](const uint32_t *positions, const uint32_t *entries, uint32_t n) {
-            hand_on(at, positions, entries, n);
+            if (takes_next_pairs(at))
+                hand_on(at, positions, entries, n);
         });
+}
+
+// Is the batch of pairs that a step has found one of those with which this part of the work goes on?
+bool PipelineRunner::takes_next_pairs(size_t at) {
+    return parts_ == 1 || at != last_multiplier_ || batches_of_pairs_++ % parts_ == part_;
 }
 
 // The rows that have a partner, or those that have none.

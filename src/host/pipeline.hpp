@@ -26,8 +26,12 @@ class PipelineRunner {
 
     PipelineRunner(const Context &context, ir::Index pipeline, const std::atomic<uint32_t> *cancel, Sink sink);
 
-    // Rows [begin, end) of a chunk.
-    void run(const ChunkView &chunk, uint32_t begin, uint32_t end);
+    // Rows [begin, end) of a chunk, with a part of their partners: a row with many keeps one thread busy, so threads that have nothing
+    // else to do take the same rows. All of them probe; each goes on with its part of what the last join that multiplies rows finds.
+    void run(const ChunkView &chunk, uint32_t begin, uint32_t end, uint32_t part = 0, uint32_t parts = 1);
+
+    // Which of a pipeline's joins is the last that may multiply rows; ir::none: there is none.
+    static ir::Index last_multiplier(const Context &context, const ir::Pipeline &pipeline);
 
     uint64_t rows_in() const { return rows_in_; }
     uint64_t rows_out() const { return rows_out_; }
@@ -69,6 +73,7 @@ class PipelineRunner {
     uint32_t filter_pairs(size_t step, const ir::Join &join, const uint32_t *positions, const uint32_t *entries,
                           uint32_t n);
     void hand_on(size_t step, const uint32_t *positions, const uint32_t *entries, uint32_t n);
+    bool takes_next_pairs(size_t step);
     void note_partners(size_t step, const JoinTable &table, uint32_t matched, uint8_t *matched_rows);
     void check_cancel() const;
 
@@ -85,6 +90,9 @@ class PipelineRunner {
     std::unique_ptr<uint32_t[]> expanded_entries_{new uint32_t[batch_rows + batch_slack]};
     std::unique_ptr<uint8_t[]> pending_{new uint8_t[batch_rows + batch_slack]};
     ProbeScratch scratch_;
+    const ir::Index last_multiplier_; // a step
+    uint32_t part_ = 0, parts_ = 1;
+    uint64_t batches_of_pairs_ = 0; // that it has found
     uint64_t rows_in_ = 0, rows_out_ = 0;
 };
 

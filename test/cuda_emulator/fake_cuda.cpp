@@ -237,7 +237,7 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *function, int thre
                                            room / (shared + reserved_shared)));
     return 0;
 }
-int cuLaunchKernel(void *function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+int cuLaunchKernel(void *function, unsigned grid, unsigned rows, unsigned, unsigned threads, unsigned, unsigned,
                    unsigned shared, void *, void **arguments, void **) {
     {
         std::lock_guard<std::mutex> lock(mutex);
@@ -246,7 +246,7 @@ int cuLaunchKernel(void *function, unsigned grid, unsigned, unsigned, unsigned t
     }
     static std::mutex running;
     std::lock_guard<std::mutex> lock(running);
-    reinterpret_cast<void (*)(unsigned, unsigned, void *)>(function)(grid, threads, arguments[0]);
+    reinterpret_cast<void (*)(unsigned, unsigned, unsigned, void *)>(function)(grid, rows, threads, arguments[0]);
     return 0;
 }
 }

@@ -100,8 +100,8 @@ int nvrtcCompileProgram(Program *p, int, const char *const *) {
         text +=
             "\nextern \"C\" void emulated_call_" + name + "(void *a) { emulator::call(" + scope + name + ", a); }\n";
         text += "extern \"C\" void emulated_" + name +
-                "(unsigned grid, unsigned threads, void *a) { emulator::run(emulated_call_" + name +
-                ", grid, threads, a); }\n";
+                "(unsigned grid, unsigned rows, unsigned threads, void *a) { emulator::run(emulated_call_" + name +
+                ", grid, rows, threads, a); }\n";
     }
     std::ofstream(d + "/kernel.cpp") << text;
     const char *flags = getenv("GPUSCAN_EMULATOR_FLAGS");

@@ -216,16 +216,19 @@ inline void fiber() {
     swapcontext(&block.fibers[block.current], &block.scheduler);
 }
 
-inline void run(void (*kernel)(void *), unsigned grid, unsigned threads, void *argument) {
+inline void run(void (*kernel)(void *), unsigned grid, unsigned rows, unsigned threads, void *argument) {
     if (!block.stacks)
         block.stacks = static_cast<char *>(mmap(nullptr, max_threads * stack_bytes, PROT_READ | PROT_WRITE,
                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     gridDim.x = grid;
+    gridDim.y = rows;
     blockDim.x = threads;
     block.threads = threads;
     block.kernel = kernel;
     block.argument = argument;
-    for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x) {
+    for (unsigned i = 0; i < grid * rows; ++i) {
+        blockIdx.x = i % grid;
+        blockIdx.y = i / grid;
         block.all = Barrier();
         block.all.members = threads;
         for (unsigned w = 0; w * 32 < threads; ++w) {

@@ -257,6 +257,7 @@ TEST_F(CudaDeviceTest, IntervalJoins) {
 }
 
 TEST_F(CudaDeviceTest, JoinKinds) { test::check_join_kinds(device()); }
+TEST_F(CudaDeviceTest, FewRowsWithManyPartners) { test::check_long_chains(device()); }
 
 TEST_F(CudaDeviceTest, ManyMatchesPerRow) {
     std::vector<Datum> ones(5000);

@@ -97,6 +97,7 @@ TEST(HostDevice, JoinForms) {
 }
 
 TEST(HostDevice, JoinKinds) { test::check_join_kinds(*make_host_device(2)); }
+TEST(HostDevice, FewRowsWithManyPartners) { test::check_long_chains(*make_host_device(3)); }
 
 TEST(HostDevice, IntervalJoins) {
     auto device = make_host_device(3);

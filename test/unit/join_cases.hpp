@@ -17,9 +17,11 @@ struct JoinShape {
     int64_t build_keys; // different ones: fewer than rows make duplicates
     bool filtered;
     bool nulls; // in keys and payload
+    uint32_t probe_rows;
+    int same = 1; // rows of each key in the table of the second join
 };
 
-// 3000 rows (300 without a key) of keys 0..96 joined with a table of `build_keys` of them; groups by a column of the left side, and what the
+// So many rows of keys 0..96 joined with a table of `build_keys` of them; groups by a column of the left side, and what the
 // join delivers is looked at by an aggregate, a filter behind the join and another join's key.
 inline Case join_kind_case(const JoinShape &shape) {
     const Type key = shape.spread == Spread::Wide ? Type::I128 : Type::I64;
@@ -74,7 +76,7 @@ inline Case join_kind_case(const JoinShape &shape) {
         return d;
     };
     Chunk rows, build_rows, seven;
-    rows.nrows = keyed ? 3000 : 300;
+    rows.nrows = shape.probe_rows;
     rows.columns.resize(3);
     for (int i = 0; i < static_cast<int>(rows.nrows); ++i) {
         rows.columns[0].push_back(datum(i * 7 % 97 * factor, i % 11 == 0));
@@ -88,10 +90,10 @@ inline Case join_kind_case(const JoinShape &shape) {
         build_rows.columns[1].push_back(datum(i % 10, i % 7 == 0));
         build_rows.columns[2].push_back(datum(i % 3 == 0, i % 4 == 0));
     }
-    seven.nrows = 7;
+    seven.nrows = static_cast<uint32_t>(7 * shape.same);
     seven.columns.resize(1);
-    for (int i = 0; i < 7; ++i)
-        seven.columns[0].push_back(datum(i, false));
+    for (int i = 0; i < 7 * shape.same; ++i)
+        seven.columns[0].push_back(datum(i % 7, false));
     for (Chunk *chunk : {&rows, &build_rows, &seven})
         chunk->ranged.assign(chunk->columns.size(), 1);
     c.sources = {{build_rows}, {seven}, {rows}};
@@ -112,9 +114,27 @@ inline void check_join_kinds(Device &device) {
                                           static_cast<size_t>(rows),
                                           rows == 60 ? 60 : 50,
                                           filtered && kind != JoinKind::Inner,
-                                          rows != 60 || filtered};
+                                          rows != 60 || filtered,
+                                          unkeyed ? 300u : 3000u};
                     SCOPED_TRACE("kind " + std::to_string(static_cast<int>(kind)) + ", spread " +
                                  std::to_string(static_cast<int>(spread)) + ", " + std::to_string(rows) + " rows" +
+                                 (filtered ? ", filtered" : ""));
+                    EXPECT_FALSE(check(device, join_kind_case(shape)));
+                }
+}
+
+// Few rows with many partners, of which each has several in the next table or one.
+inline void check_long_chains(Device &device) {
+    for (JoinKind kind : {JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full})
+        for (Spread spread : {Spread::Dense, Spread::Far, Spread::None})
+            for (bool filtered : {false, true})
+                for (int same : {1, 3}) {
+                    if (filtered && kind == JoinKind::Inner)
+                        continue;
+                    const size_t rows = spread == Spread::None ? 4500 : 12000;
+                    const JoinShape shape{kind, spread, rows, 50, filtered, true, 23, same};
+                    SCOPED_TRACE("kind " + std::to_string(static_cast<int>(kind)) + ", spread " +
+                                 std::to_string(static_cast<int>(spread)) + ", " + std::to_string(same) + " of a key" +
                                  (filtered ? ", filtered" : ""));
                     EXPECT_FALSE(check(device, join_kind_case(shape)));
                 }

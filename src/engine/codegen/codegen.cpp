@@ -83,7 +83,10 @@ void Generator::plan_words() {
         kernel_.matched_rows.push_back(keeps_table(join(k).kind) ? next++ : 0);
         if (walks_chains(k))
             kernel_.loops = true;
+        if (fans_out(k))
+            last_fan_out_ = k;
     }
+    kernel_.divides_partners = last_fan_out_ != none;
     kernel_.sink = next;
     kernel_.words = next + AggregateWords::values(keys_.count, distinct_values().size());
     if (writes_rows())

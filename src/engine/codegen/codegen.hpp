@@ -154,6 +154,8 @@ struct Kernel {
     unsigned cell_bytes = 0;            // Shared, or with cells: of a group's copy in shared memory
     unsigned tag_bytes = 0;             // with cells: of a cell, beside its copies
     bool loops = false;                 // along a join table's chains: time per row is not bounded
+    // A grid may have several rows of blocks: all of them take the same rows, and each its part of those rows' partners.
+    bool divides_partners = false;
 };
 
 // A sketch of how many different groups there are: registers of Flajolet et al., "HyperLogLog: the analysis of a

@@ -71,6 +71,7 @@ class Generator {
     bool walks_chains(Index k) const {
         return !table(k).unique && (delivers_payload(join(k).kind) || join(k).filters.count > 0);
     }
+    bool fans_out(Index k) const { return walks_chains(k) && delivers_payload(join(k).kind); }
     Index list(Range range, Index i) const { return program_.lists[range.first + i]; }
 
     // expressions (codegen_expression.cpp)
@@ -171,6 +172,7 @@ class Generator {
     std::set<Index> loaded_; // source columns held for a thread's rows
     std::set<Index> used_;   // source columns of the whole pipeline
     bool row_mode_ = false;
+    Index last_fan_out_ = none;      // the last join that may multiply rows
     std::vector<BlockParts> block_;  // per aggregate
     unsigned wide_ = 0, narrow_ = 0; // planes of 64 and of 32 bits
     unsigned count_planes_ = 1;      // narrow planes of a counter

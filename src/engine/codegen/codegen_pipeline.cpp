@@ -8,6 +8,9 @@
 // join, a `for` along the chain of a join with duplicates. So they do from the first join on that has filters of its own:
 // they stand in a function that finds the next partner, which a left join asks until there is none, a semi or anti join
 // once.
+//
+// A row with many partners keeps one thread busy while others have nothing to do. Where rows are few, several blocks take the
+// same ones: each follows their chains, and each goes on with its part of what the last join that multiplies rows finds.
 #include <iterator>
 
 #include "engine/codegen/codegen_generator.hpp"
@@ -83,6 +86,8 @@ void Generator::enter_row_mode() {
     line("const int r = first_of(left);");
     line("const uint32_t row = base + r;");
     line("(void)row;");
+    if (kernel_.divides_partners)
+        line("uint32_t partners = row;");
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
         if (!staged_[k])
             continue;
@@ -312,6 +317,8 @@ void Generator::enter_partners(Index k, const string &entry) {
         open("for (uint32_t " + x + " = " + first + ", more = 1; more && !stop; more = " + x + " != no_match && (" + x +
              " = " + next + ") != no_match)");
     line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
+    if (k == last_fan_out_)
+        line("if (gridDim.y > 1 && partners++ % gridDim.y != blockIdx.y) continue;");
     note_partner(k, x);
 }
 

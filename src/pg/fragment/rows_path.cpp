@@ -235,21 +235,36 @@ static Path *with_checks(PlannerInfo *root, RelOptInfo *rel, Path *fallback, con
         create_projection_path(root, rel, fallback, set_pathtarget_cost_width(root, target)));
 }
 
-// The same path with its rows in order. The fallback sorts. With `force` it is the only one where the order is wanted.
-static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel,
+// How many sort keys stand before the first text, whose order costs a look at all of its values.
+static int keys_before_texts(const PlannerInfo *root) {
+    int keys = 0;
+    ListCell *cell;
+    foreach (cell, root->query_pathkeys) {
+        const PathKey *key = static_cast<const PathKey *>(lfirst(cell));
+        const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
+        if (is_coded_kind(sql_kind(member->em_datatype)))
+            break;
+        ++keys;
+    }
+    return keys;
+}
+
+// The same path with its rows in the order of these keys. The fallback sorts. Answers: need there be no path of all rows in any order?
+// So it is where this one delivers what Limit wants, and with `force` where the order is wanted.
+static bool add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, List *wanted_pathkeys,
                              const FragmentSpec *unordered, Path *fallback, const CpuBaseline *baseline, List *children,
                              bool force) {
     FragmentSpec *spec = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec)));
     *spec = *unordered;
-    ask_for_sort_keys(root, root->query_pathkeys, rel->relids, spec);
+    ask_for_sort_keys(root, wanted_pathkeys, rel->relids, spec);
     ask_for_first_rows(root, spec);
     ask_for_checks(root, spec);
     if (spec->order == NIL || !init_plans_may_be_tried(root, spec))
-        return;
+        return false;
     const Fragment *trial = assemble(spec, false);
     TextWork texts;
     if (trial == nullptr || trial->order == NIL || !text_work(root, trial, &texts))
-        return;
+        return false;
     texts.shown = 0;
     finalize_first_rows(root, trial, spec);
     List *pathkeys = list_copy_head(root->query_pathkeys, list_length(spec->order));
@@ -264,9 +279,26 @@ static void add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
               breakdown, &path->path);
     price_new_path(root, candidate, baseline, &texts, force,
                    path); // (of LIMIT's rows it may cost far less than the path of all)
-    if (force && wants_order(root, pathkeys))
+    const bool only = force && wants_order(root, pathkeys);
+    if (only)
         rel->pathlist = NIL;
     add_path(rel, &path->path);
+    return only || spec->top != nullptr;
+}
+
+// By all keys, and by those before the first text, whose first rows are found for nearly nothing. How many rows there are may be
+// estimated far too low; so where the latter can be had, a path that delivers all of them is not worth being one.
+static bool add_ordered_paths(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel,
+                              const FragmentSpec *unordered, Path *fallback, const CpuBaseline *baseline,
+                              List *children, bool force) {
+    const int keys = keys_before_texts(root);
+    const bool texts = keys < list_length(root->query_pathkeys);
+    const bool suffices = add_ordered_path(root, candidate, rel, root->query_pathkeys, unordered,
+                                           copy_of_path(fallback), baseline, children, force);
+    if (!texts || force)
+        return suffices;
+    return keys > 0 && add_ordered_path(root, candidate, rel, list_copy_head(root->query_pathkeys, keys), unordered,
+                                        copy_of_path(fallback), baseline, children, force);
 }
 
 // ---- the path ----
@@ -338,9 +370,9 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         rel->partial_pathlist = NIL;
     }
     price_new_path(root, candidate, &baseline, &texts, force, path);
-    add_path(rel, &path->path);
-    if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
-        add_ordered_path(root, candidate, rel, spec, copy_of_path(fallback), &baseline, children, force);
+    if (!ordered || !is_topmost(root, rel) || root->query_pathkeys == NIL ||
+        !add_ordered_paths(root, candidate, rel, spec, fallback, &baseline, children, force))
+        add_path(rel, &path->path);
     return true;
 }
 
