@@ -65,6 +65,13 @@ SELECT first_ones('SELECT k, generate_series(1, count(*) % 3) AS g FROM t GROUP 
 SELECT first_ones('(SELECT k, count(*) AS c FROM t GROUP BY k ORDER BY c, k LIMIT 5) UNION ALL SELECT b, count(*) FROM t GROUP BY b ORDER BY 2 DESC, 1 LIMIT 6');
 SELECT first_ones('SELECT x.k, x.c, y.m FROM (SELECT k, count(*) AS c FROM t GROUP BY k ORDER BY c, k LIMIT 5) x JOIN (SELECT k, max(i) AS m FROM t GROUP BY k) y USING (k) ORDER BY 1');
 SELECT first_ones('SELECT o.b, x.k, x.m FROM (SELECT DISTINCT b FROM t) o, LATERAL (SELECT k, sum(n) AS m FROM t WHERE t.b = o.b GROUP BY k ORDER BY m DESC, k LIMIT o.b + 1) x ORDER BY 1, 3, 2');
+-- many are wanted: they come in their order, and nothing is left to sort
+SELECT keys, first_ones('SELECT k, i, count(*), sum(n), max(w), min(s) FROM t GROUP BY k, i ORDER BY ' || keys || ' LIMIT 1500 OFFSET 100')
+    FROM unnest('{"k, i","sum(n) DESC, k, i","sum(n) DESC NULLS LAST, max(w) DESC, k NULLS FIRST, i DESC","min(s), k, i","count(*), i, min(s) DESC, k","max(w), 1 / (k + 1), k, i"}'::text[]) keys;
+SELECT first_ones('SELECT k, i, sum(n) FROM t GROUP BY k, i HAVING count(*) < 2 ORDER BY sum(n), i, k LIMIT 1200');
+SELECT first_ones('SELECT * FROM (SELECT i, k, sum(n) FROM t GROUP BY k, i ORDER BY k DESC, i FETCH FIRST 1007 ROWS WITH TIES) x ORDER BY 1, 2');
+SELECT first_ones('SELECT count(*), sum(x.s) FROM (SELECT k, i, sum(n) AS s FROM t GROUP BY k, i ORDER BY s DESC, k, i LIMIT 2000) x');
+SELECT first_ones('SELECT DISTINCT k, i FROM t ORDER BY i DESC, k LIMIT 1100');
 -- errors of groups that are not among the first are PostgreSQL's to raise
 SELECT check_query('SELECT k, 1 / (k - 600) FROM t GROUP BY k ORDER BY k LIMIT 5', 'forced');
 SELECT check_query('SELECT k FROM t GROUP BY k ORDER BY 1 / (k - 600) LIMIT 5', 'forced');
@@ -88,5 +95,7 @@ EXECUTE p (2, NULL);
 EXECUTE p (NULL, 701);
 EXECUTE p (-1, 0);
 EXPLAIN (COSTS OFF) SELECT k, sum(n), max(s) FROM t GROUP BY k HAVING count(*) > 3 ORDER BY sum(n) DESC NULLS LAST, max(d) NULLS FIRST, max(s) LIMIT 10 OFFSET 5;
+EXPLAIN (COSTS OFF) SELECT k, i, sum(n), max(w) FROM t GROUP BY k, i ORDER BY sum(n) DESC, max(w), k, i LIMIT 1500 OFFSET 100;
+EXPLAIN (COSTS OFF) SELECT k, i, sum(n), max(s) FROM t GROUP BY k, i ORDER BY sum(n) DESC, max(s), k, i LIMIT 1500;
 RESET gpuscan.offload;
 DEALLOCATE ALL;

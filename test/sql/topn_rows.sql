@@ -12,7 +12,7 @@ CREATE TABLE hollow (LIKE t);
 VACUUM (FREEZE, ANALYZE) t, other;
 
 -- The rows in the order in which they come, without and with the device, and how many the device delivered.
-CREATE FUNCTION first_rows(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION first_rows(query text, mode text DEFAULT 'force') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plain text[];
     device text[];
@@ -20,8 +20,10 @@ DECLARE
 BEGIN
     SET LOCAL gpuscan.offload = off;
     EXECUTE format('SELECT array_agg(x::text) FROM (%s) x', query) INTO plain;
-    SET LOCAL gpuscan.offload = force;
-    EXECUTE format('SELECT array_agg(x::text) FROM (%s) x', query) INTO device;
+    PERFORM set_config('gpuscan.offload', mode, true);
+    FOR i IN 1 .. CASE mode WHEN 'auto' THEN 3 ELSE 1 END LOOP -- the first ones bring the columns
+        EXECUTE format('SELECT array_agg(x::text) FROM (%s) x', query) INTO device;
+    END LOOP;
     EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) ' || query INTO plan;
     RETURN format('%s rows%s, %s', coalesce(array_length(plain, 1), 0), CASE WHEN plain IS DISTINCT FROM device THEN E' DIFFERENT\n' || plain::text || E'\n' || coalesce(device::text, '') ELSE '' END,
                   CASE WHEN plan @? 'strict $.**."Fallback"' THEN 'fallback' WHEN NOT plan @? '$.** ? (@."Custom Plan Provider" == "GpuScan")' THEN 'cpu'
@@ -93,4 +95,25 @@ SELECT 1 / (k - 40000) AS x, k FROM t WHERE k < 40000 ORDER BY k LIMIT 2;
 EXPLAIN (COSTS OFF) SELECT k, s FROM t WHERE b > 1 ORDER BY n DESC NULLS LAST, k LIMIT 10 OFFSET 5;
 EXPLAIN (COSTS OFF) SELECT k FROM t ORDER BY n FETCH FIRST 10 ROWS WITH TIES;
 RESET gpuscan.offload;
+
+-- Chosen by cost: where texts are among the keys, the first rows by the keys before them, however few are expected.
+CREATE TABLE sold AS SELECT i AS k, i * 7919 % 2003 AS g, md5((i % 5000)::text) AS s, i % 97 AS v, nullif(i % 11, 4) AS n FROM generate_series(1, 200000) i;
+VACUUM (FREEZE, ANALYZE) sold;
+SET max_parallel_workers_per_gather = 0;
+SELECT part, first_rows('SELECT sold.k, g, n, s, name FROM sold JOIN (SELECT k AS id, name FROM other) o ON id = g + 1 WHERE v % 4 = 2 AND length(name) > 2 ORDER BY ' || part, 'auto')
+    FROM unnest('{"g DESC, s, k LIMIT 20","g, n DESC NULLS LAST, s DESC, name, k LIMIT 3 OFFSET 30","n NULLS FIRST, s, k LIMIT 5","n DESC, s COLLATE \"C\", k LIMIT 5","g, s, k LIMIT 0","g, s, k LIMIT NULL","s, g, k LIMIT 4","g, k, s LIMIT 100000"}'::text[]) part;
+SELECT first_rows('SELECT k, g, s FROM sold WHERE v % 3 = 1 AND v % 5 = 1 AND v % 7 = 1 AND length(s) = 32 ORDER BY g DESC, s, k FETCH FIRST 3 ROWS WITH TIES', 'auto');
+PREPARE few(int, bigint) AS SELECT k, g, s FROM sold WHERE v % $1 = 2 AND length(s) = 32 ORDER BY g DESC, s, k LIMIT $2;
+SET plan_cache_mode = force_generic_plan;
+SET gpuscan.offload = auto;
+EXECUTE few(4, 3);
+EXECUTE few(4, 3);
+EXECUTE few(5, 0);
+EXECUTE few(5, NULL) \g /dev/null
+DEALLOCATE few;
+-- (an error in a row that nobody wants)
+SELECT k, 1 / (k - 77779) AS x, s FROM sold WHERE v % 4 = 2 AND length(s) = 32 ORDER BY g, s, k LIMIT 3;
+RESET plan_cache_mode;
+RESET gpuscan.offload;
+RESET max_parallel_workers_per_gather;
 DROP SCHEMA topn_rows CASCADE;

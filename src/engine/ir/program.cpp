@@ -361,7 +361,7 @@ class Checker {
         for (Index o = 0; o < pipeline.order.count; ++o) {
             const Index key = p.orders[pipeline.order.first + o].expr;
             if (aggregates)
-                check_group_use(key, pipeline.sorted != 0);
+                check_group_use(key, pipeline.sorted != 0 && pipeline.top == none);
             else
                 require(is_payload(pipeline, key), "order of rows by what they do not have");
             require(p.exprs[key].type != Type::Code, "codes have no order");
@@ -370,8 +370,7 @@ class Checker {
                     (pipeline.sink == SinkKind::Rows && pipeline.limit == 0 &&
                      pipeline.result_keys <= pipeline.payload.count),
                 "rows in an order");
-        require(!pipeline.sorted || (aggregates && pipeline.order.count > 0 && pipeline.top == none),
-                "groups in an order");
+        require(!pipeline.sorted || (aggregates && pipeline.order.count > 0), "groups in an order");
         check_top(pipeline.top);
         check_top(pipeline.top_offset);
         for (Index a = 0; a < pipeline.aggregates.count; ++a) {

@@ -436,7 +436,7 @@ static void add_wanted_groups(Assembly *a) {
     forboth (cell, spec->order, flags, spec->order_flags) {
         ir::OrderKey key = order_key(lfirst_int(flags));
         if (!translate_group_order(&a->t, static_cast<Expr *>(lfirst(cell)), spec->sorted, &key.expr) ||
-            (!spec->sorted && !can_filter_groups(&a->t, key.expr)))
+            ((!spec->sorted || spec->top != nullptr) && !can_filter_groups(&a->t, key.expr)))
             break;
         append(&a->order, key);
     }

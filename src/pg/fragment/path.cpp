@@ -617,18 +617,20 @@ static bool can_be_sorted(const Fragment *fragment, double groups) {
 }
 
 // The same path with its groups in the order in which PostgreSQL goes on with them. The fallback sorts. True: PostgreSQL has
-// nothing left to sort. (Of ORDER BY ... LIMIT the first groups are found anyway, if no other can be missed: an error that
-// PostgreSQL's Sort would have met, as it takes all groups.)
+// nothing left to sort. (Below a LIMIT only where the device may choose the groups that are wanted: otherwise an error could be
+// missed that PostgreSQL's Sort would have met, as it takes all groups.)
 static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const CustomPath *unsorted,
                             const FragmentSpec *groups, GroupNumbers numbers, const Fragment *unsorted_trial,
                             Path *fallback, const CpuBaseline *baseline, List *children, RelOptInfo *output) {
-    if (!groups->has_group_by || groups->sets != NIL || root->parse->limitCount != nullptr ||
-        (unsorted->path.rows < min_sorted_groups && guc_offload != OFFLOAD_FORCE) ||
+    const bool chooses = groups->top != nullptr;
+    if (!groups->has_group_by || groups->sets != NIL || (root->parse->limitCount != nullptr && !chooses) ||
+        (unsorted->path.rows < min_sorted_groups && (chooses || guc_offload != OFFLOAD_FORCE)) ||
         !can_be_sorted(unsorted_trial, unsorted->path.rows))
         return false;
     List *pathkeys = order_above(root);
     FragmentSpec *spec = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec)));
     *spec = *groups;
+    spec->order = spec->order_flags = NIL;
     ask_for_sort_keys(root, pathkeys, nullptr, spec);
     spec->sorted = true;
     const Fragment *trial = spec->order != NIL ? assemble(spec, false) : nullptr;
@@ -636,6 +638,8 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
     if (trial == nullptr || trial->order == NIL || !text_work(root, trial, &texts))
         return false;
     const bool complete = list_length(trial->order) == list_length(pathkeys);
+    if (chooses && (!complete || trial->top == nullptr))
+        return false;
     spec->order = trial->order;
     spec->order_flags = trial->order_flags;
     pathkeys = list_copy_head(pathkeys, list_length(spec->order));
