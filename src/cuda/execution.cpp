@@ -23,6 +23,7 @@ using codegen::ChunkWords;
 
 constexpr uint64_t max_argument_words = 3900; // a kernel's argument: 32 KB since CUDA 12.1
 constexpr double slice_ms = 20;
+constexpr double most_parts = 65535; // rows of blocks that a grid may have
 // A build of so many rows writes them without gathering them first: a warp reserves its place with one atomic for up to 128
 // rows, which is no queue yet, and the kernel takes a fifth less time to compile.
 constexpr uint64_t few_build_rows = 2u << 20;
@@ -115,9 +116,14 @@ CudaExecution::Input CudaExecution::describe(const Pipeline &pipeline, const std
     input.words = streams_->send(words.data(), words.size() * sizeof(uint64_t));
     stats_.link_bytes += masks.link_bytes + words.size() * sizeof(uint64_t);
     stats_.rows_in += input.rows;
-    for (Index k = 0; k < pipeline.joins.count; ++k)
-        if (!table_of(pipeline, k).shape.unique)
-            input.partners = std::max(input.partners, table_of(pipeline, k).rows / std::max<uint64_t>(input.rows, 1));
+    double pairs = static_cast<double>(input.rows);
+    for (Index k = 0; k < pipeline.joins.count; ++k) {
+        const Join &join = program_.joins[pipeline.joins.first + k];
+        const Table &table = table_of(pipeline, k);
+        if (!table.shape.unique && delivers_payload(join.kind))
+            pairs = pairs_of_join(pairs, table.rows, join.keys.count > 0);
+    }
+    input.partners = pairs / std::max(1.0, static_cast<double>(input.rows));
     return input;
 }
 
@@ -231,10 +237,12 @@ bool CudaExecution::take_better(const Kernel &kernel, ModuleRef &module) {
     return true;
 }
 
-// Into how many parts the partners of rows are divided, if there are enough idle blocks for so many: at most as many as a row has
-// partners when it has its share of the table.
+// Into how many parts the partners of rows are divided: as many as there are idle blocks, and partners of a row.
 unsigned CudaExecution::partner_parts(const Kernel &kernel, const Input &input, uint64_t idle) {
-    return kernel.divides_partners ? static_cast<unsigned>(std::max<uint64_t>(1, std::min(idle, input.partners))) : 1;
+    if (!kernel.divides_partners)
+        return 1;
+    const double parts = std::min({static_cast<double>(idle), input.partners, most_parts});
+    return static_cast<unsigned>(std::max(1.0, parts));
 }
 
 // Launches the kernel over all tiles, slice by slice; the last slice is not waited for.

@@ -216,7 +216,7 @@ class CudaExecution : public Execution {
         uint64_t chunks = 0;
         uint64_t tiles = 0;
         uint64_t rows = 0;
-        uint64_t partners = 0; // of a row in the join table that has most for each, as they are spread on average
+        double partners = 0;            // of a row, on average, in the join tables that multiply rows
         std::vector<uint8_t> nullable;  // per source column
         std::vector<uint8_t> forms;     // per source column: of all chunks, or form_any
         std::vector<ValueRange> ranges; // per source column

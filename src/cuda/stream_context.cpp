@@ -146,12 +146,12 @@ void StreamContext::fill(CUdeviceptr to, uint8_t byte, size_t bytes) {
 }
 
 void StreamContext::launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument,
-                           unsigned rows_of_blocks) {
+                           unsigned grid_y) {
     queue();
     control_used_ = true;
     void *arguments[] = {argument};
-    driver_->check(driver_->cuLaunchKernel(function, blocks, rows_of_blocks, 1, threads, 1, 1,
-                                           static_cast<unsigned>(shared), stream_, arguments, nullptr),
+    driver_->check(driver_->cuLaunchKernel(function, blocks, grid_y, 1, threads, 1, 1, static_cast<unsigned>(shared),
+                                           stream_, arguments, nullptr),
                    "cuLaunchKernel");
 }
 

@@ -67,7 +67,7 @@ class StreamContext {
     void copy_inside(CUdeviceptr to, CUdeviceptr from, size_t bytes);
     void fill(CUdeviceptr to, uint8_t byte, size_t bytes);
     void launch(CUfunction function, unsigned blocks, unsigned threads, size_t shared, void *argument,
-                unsigned rows_of_blocks = 1);
+                unsigned grid_y = 1);
 
     void start_clock();
     // Waits for all that was queued. Returns the microseconds since start_clock() on the GPU's clock; 0 if that was not called

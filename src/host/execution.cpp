@@ -127,21 +127,30 @@ ChunkView HostExecution::table_rows(Index pipeline, std::shared_ptr<void> &memor
     return chunk;
 }
 
-// Into how many parts the partners of rows are divided: where there are fewer morsels than threads, and the last table that multiplies
-// rows has partners for so many.
+// Into how many parts the partners of rows are divided, where there are fewer morsels than threads: one for each batch of pairs, as far
+// as threads go. (Filters of the last join are looked at before its pairs are divided, so there would be nothing to gain.)
 uint32_t HostExecution::partner_parts(Index pipeline, const std::vector<ChunkView> &chunks) const {
     size_t morsels = 0;
-    for (const ChunkView &chunk : chunks)
+    double pairs = 0;
+    for (const ChunkView &chunk : chunks) {
         morsels += (chunk.nrows + morsel_rows - 1) / morsel_rows;
+        pairs += chunk.nrows;
+    }
+    const Pipeline &p = context_.program.pipelines[pipeline];
     if (morsels == 0 || morsels >= work_.pool.workers())
         return 1;
-    const Range joins = context_.program.pipelines[pipeline].joins;
-    const Index last = PipelineRunner::last_multiplier(context_, context_.program.pipelines[pipeline]);
-    if (last == none)
+    const Index last = PipelineRunner::last_multiplier(context_, p);
+    if (last == none || context_.program.joins[p.joins.first + last].filters.count > 0)
         return 1;
-    const size_t rows = context_.tables[context_.program.joins[joins.first + last].build]->rows();
-    const size_t parts = std::min(work_.pool.workers() / morsels, rows / (morsels * batch_rows));
-    return static_cast<uint32_t>(std::max<size_t>(1, parts));
+    for (Index j = 0; j <= last; ++j) {
+        const Join &join = context_.program.joins[p.joins.first + j];
+        const JoinTable &table = *context_.tables[join.build];
+        if (delivers_payload(join.kind) && !table.unique())
+            pairs = pairs_of_join(pairs, table.rows(), join.keys.count > 0);
+    }
+    const double batches = pairs / static_cast<double>(morsels * batch_rows);
+    const double idle = static_cast<double>(work_.pool.workers() / morsels);
+    return static_cast<uint32_t>(std::max(1.0, std::min(idle, batches)));
 }
 
 // Runs a pipeline with one runner per worker; `sink(worker)` makes its sink. Answers the rows that reached the sink.

@@ -87,7 +87,7 @@ void Generator::enter_row_mode() {
     line("const uint32_t row = base + r;");
     line("(void)row;");
     if (kernel_.divides_partners)
-        line("uint32_t partners = row;");
+        line("uint32_t partner = row;"); // the next one's number; rows begin with different parts
     for (Index k = 0; k < pipeline_.joins.count; ++k) {
         if (!staged_[k])
             continue;
@@ -318,7 +318,7 @@ void Generator::enter_partners(Index k, const string &entry) {
              " = " + next + ") != no_match)");
     line("if ((++steps & 1023) == 0 && *cancel) stop = true;");
     if (k == last_fan_out_)
-        line("if (gridDim.y > 1 && partners++ % gridDim.y != blockIdx.y) continue;");
+        line("if (gridDim.y > 1 && partner++ % gridDim.y != blockIdx.y) continue;");
     note_partner(k, x);
 }
 

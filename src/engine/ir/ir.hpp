@@ -245,6 +245,11 @@ enum class JoinKind : uint8_t {
 
 // Does a row that goes on have a partner's columns?
 constexpr bool delivers_payload(JoinKind kind) { return kind != JoinKind::Semi && kind != JoinKind::Anti; }
+// How many pairs so many rows have with a table that has several rows of a key, if each of its rows is one's partner.
+constexpr double pairs_of_join(double rows, uint64_t table_rows, bool has_keys) {
+    const double partners = static_cast<double>(table_rows);
+    return !has_keys ? rows * partners : rows > partners ? rows : partners;
+}
 // Does a row without a partner go on, with NULL for the partner?
 constexpr bool keeps_rows(JoinKind kind) { return kind == JoinKind::Left || kind == JoinKind::Full; }
 // Does a row of the table go on that was no row's partner?

@@ -6,8 +6,8 @@
 // relation's cheapest plan of PostgreSQL's, which delivers just the same columns. (A table that is a part of UNION ALL has
 // expressions in its target list. They are the node's projection as well, and the fallback delivers the columns below them.)
 //
-// Where the query level goes on with an order (ORDER BY, a window, sorted groups), there is a second path, whose rows come in it:
-// then PostgreSQL need not sort, and chooses by cost; where LIMIT wants only the first of them, only these come. Cursors get
+// Where the query level goes on with an order (ORDER BY, a window, sorted groups), there are others, whose rows come in it:
+// then PostgreSQL has less to sort, and chooses by cost; where LIMIT wants only the first of them, only these come. Cursors get
 // none: they may go backwards over a Sort.
 //
 // Everything that the device has to say is known before the first row is shown (see exec/rows.cpp), so all of the
@@ -20,6 +20,7 @@
 #include "pg/cost/cached_join_tables.h"
 #include "pg/cost/composite_keys.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/group_count.h"
 #include "pg/fragment/candidate_cost.h"
 #include "pg/fragment/init_plans.h"
 #include "pg/fragment/path.h"
@@ -249,22 +250,28 @@ static int keys_before_texts(const PlannerInfo *root) {
     return keys;
 }
 
-// The same path with its rows in the order of these keys. The fallback sorts. Answers: need there be no path of all rows in any order?
-// So it is where this one delivers what Limit wants, and with `force` where the order is wanted.
-static bool add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, List *wanted_pathkeys,
-                             const FragmentSpec *unordered, Path *fallback, const CpuBaseline *baseline, List *children,
-                             bool force) {
+// How many of so many rows are delivered: those that LIMIT wants, and where keys are left those that tie with the last of them.
+static double delivered_rows(PlannerInfo *root, const FragmentSpec *spec, double rows) {
+    const double wanted = wanted_groups(spec, rows);
+    return spec->ties ? std::min(rows, wanted + rows / expected_groups(root, spec->order, rows)) : wanted;
+}
+
+// The same path with its rows in the order of these keys. The fallback sorts. With `force` it is the only one where the order
+// is wanted. Answers how many of the keys the device knows.
+static int add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel, List *wanted_pathkeys,
+                            const FragmentSpec *unordered, Path *fallback, const CpuBaseline *baseline, List *children,
+                            bool force) {
     FragmentSpec *spec = static_cast<FragmentSpec *>(palloc(sizeof(FragmentSpec)));
     *spec = *unordered;
     ask_for_sort_keys(root, wanted_pathkeys, rel->relids, spec);
     ask_for_first_rows(root, spec);
     ask_for_checks(root, spec);
     if (spec->order == NIL || !init_plans_may_be_tried(root, spec))
-        return false;
+        return 0;
     const Fragment *trial = assemble(spec, false);
     TextWork texts;
     if (trial == nullptr || trial->order == NIL || !text_work(root, trial, &texts))
-        return false;
+        return 0;
     texts.shown = 0;
     finalize_first_rows(root, trial, spec);
     List *pathkeys = list_copy_head(root->query_pathkeys, list_length(spec->order));
@@ -272,33 +279,31 @@ static bool add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelO
         create_sort_path(root, rel, with_checks(root, rel, fallback, spec->checks), pathkeys, -1.0));
     tier::Breakdown *breakdown = new_breakdown();
     CustomPath *path = make_gpuscan_path(rel, spec, NIL, sort, children, breakdown);
-    const double found = expected_rows(root, rel), wanted = wanted_groups(spec, found);
-    path->path.rows = wanted_groups(spec, rel->rows);
+    const double found = expected_rows(root, rel), wanted = delivered_rows(root, spec, found);
+    path->path.rows = delivered_rows(root, spec, rel->rows);
     path->path.pathkeys = pathkeys;
     set_costs(root, candidate, trial, found, wanted, dictionary_entries(root, wanted, spec), &texts, baseline,
               breakdown, &path->path);
     price_new_path(root, candidate, baseline, &texts, force,
                    path); // (of LIMIT's rows it may cost far less than the path of all)
-    const bool only = force && wants_order(root, pathkeys);
-    if (only)
+    if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
     add_path(rel, &path->path);
-    return only || spec->top != nullptr;
+    return list_length(spec->order);
 }
 
-// By all keys, and by those before the first text, whose first rows are found for nearly nothing. How many rows there are may be
-// estimated far too low; so where the latter can be had, a path that delivers all of them is not worth being one.
-static bool add_ordered_paths(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel,
+// By all keys; and where LIMIT follows by those before the first text, since the first rows by numbers are found for nearly
+// nothing. Where few rows are expected the latter costs what a path of all rows does, and stays because it has an order: however
+// wrong the estimate is, the rows that nobody wants do not come.
+static void add_ordered_paths(PlannerInfo *root, const Candidate *candidate, RelOptInfo *rel,
                               const FragmentSpec *unordered, Path *fallback, const CpuBaseline *baseline,
                               List *children, bool force) {
+    const int known = add_ordered_path(root, candidate, rel, root->query_pathkeys, unordered, copy_of_path(fallback),
+                                       baseline, children, force);
     const int keys = keys_before_texts(root);
-    const bool texts = keys < list_length(root->query_pathkeys);
-    const bool suffices = add_ordered_path(root, candidate, rel, root->query_pathkeys, unordered,
-                                           copy_of_path(fallback), baseline, children, force);
-    if (!texts || force)
-        return suffices;
-    return keys > 0 && add_ordered_path(root, candidate, rel, list_copy_head(root->query_pathkeys, keys), unordered,
-                                        copy_of_path(fallback), baseline, children, force);
+    if (root->parse->limitCount != nullptr && keys > 0 && (known == 0 || keys < known) && !force)
+        add_ordered_path(root, candidate, rel, list_copy_head(root->query_pathkeys, keys), unordered,
+                         copy_of_path(fallback), baseline, children, force);
 }
 
 // ---- the path ----
@@ -370,9 +375,9 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         rel->partial_pathlist = NIL;
     }
     price_new_path(root, candidate, &baseline, &texts, force, path);
-    if (!ordered || !is_topmost(root, rel) || root->query_pathkeys == NIL ||
-        !add_ordered_paths(root, candidate, rel, spec, fallback, &baseline, children, force))
-        add_path(rel, &path->path);
+    add_path(rel, &path->path);
+    if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
+        add_ordered_paths(root, candidate, rel, spec, fallback, &baseline, children, force);
     return true;
 }
 
