@@ -23,7 +23,7 @@ using codegen::ChunkWords;
 
 constexpr uint64_t max_argument_words = 3900; // a kernel's argument: 32 KB since CUDA 12.1
 constexpr double slice_ms = 20;
-constexpr double most_parts = 65535; // rows of blocks that a grid may have
+constexpr double max_parts = 65535; // rows of blocks that a grid may have
 // A build of so many rows writes them without gathering them first: a warp reserves its place with one atomic for up to 128
 // rows, which is no queue yet, and the kernel takes a fifth less time to compile.
 constexpr uint64_t few_build_rows = 2u << 20;
@@ -241,7 +241,7 @@ bool CudaExecution::take_better(const Kernel &kernel, ModuleRef &module) {
 unsigned CudaExecution::partner_parts(const Kernel &kernel, const Input &input, uint64_t idle) {
     if (!kernel.divides_partners)
         return 1;
-    const double parts = std::min({static_cast<double>(idle), input.partners, most_parts});
+    const double parts = std::min({static_cast<double>(idle), input.partners, max_parts});
     return static_cast<unsigned>(std::max(1.0, parts));
 }
 
