@@ -55,14 +55,27 @@ check_honesty() {
 # --- the groups ---
 
 run_unit() {
-    local log=$out/unit.log ok bad
+    local log=$out/unit.log ok bad status
     compgen -G 'test/unit/*.cpp' >/dev/null || return 0
     if ! make -s -j"$(nproc)" PG_CONFIG="$pg_config" unit >"$log" 2>&1; then
         tail -n 60 "$log"
         count 0 1
         return
     fi
-    "$BUILD/unit/unit_tests" ${UNIT:+--gtest_filter="$UNIT"} >"$log" 2>&1 && status=0 || status=$?
+    # A part of the tests for each core: most of them run one thread.
+    local part parts=()
+    for ((part = 0; part < $(nproc); part++)); do
+        GTEST_TOTAL_SHARDS=$(nproc) GTEST_SHARD_INDEX=$part \
+            "$BUILD/unit/unit_tests" ${UNIT:+--gtest_filter="$UNIT"} >"$out/unit.$part.log" 2>&1 &
+        parts+=($!)
+    done
+    status=0
+    : >"$log"
+    for part in "${!parts[@]}"; do
+        wait "${parts[part]}" || status=$?
+        cat "$out/unit.$part.log" >>"$log"
+        rm "$out/unit.$part.log"
+    done
     ok=$(count_lines '^\[       OK \]' "$log")
     bad=$(count_lines '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$log")
     if [ "$status" != 0 ]; then
