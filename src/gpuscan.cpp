@@ -11,6 +11,7 @@
 #include "pg/guc.h"
 #include "pg/planner/explain_refusals.h"
 #include "pg/planner/hooks.h"
+#include "pg/planner/plan_cache.h"
 #include "pg/service/area.h"
 #include "pg/service/supervisor.h"
 
@@ -27,6 +28,7 @@ void _PG_init() {
     gpuscan::area_init();
     gpuscan::supervisor_register();
     gpuscan::planner_init();
+    gpuscan::plan_cache_init();
     gpuscan::explain_refusals_init();
     gpuscan::cache_admission_init();
     gpuscan::cached_plan_credits_init();

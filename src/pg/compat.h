@@ -219,6 +219,51 @@ inline bool ignores_nulls(const WindowFunc *function) { return function->ignore_
 inline bool ignores_nulls(const WindowFunc *) { return false; }
 #endif
 
+// 16: all settings come as an array of the caller's (commit 3057465acfb); before, as the server's own.
+#if PG_VERSION_NUM >= 160000
+inline config_generic **all_settings(int *count) { return get_guc_variables(count); }
+#else
+inline config_generic **all_settings(int *count) {
+    *count = GetNumConfigOptions();
+    return get_guc_variables();
+}
+#endif
+
+// 19: what is special to a setting's type is a member of it; before, its record began with the general part.
+#if PG_VERSION_NUM >= 190000
+inline const void *variable_of(const config_generic *setting) {
+    switch (setting->vartype) {
+    case PGC_BOOL:
+        return setting->_bool.variable;
+    case PGC_INT:
+        return setting->_int.variable;
+    case PGC_REAL:
+        return setting->_real.variable;
+    case PGC_STRING:
+        return setting->_string.variable;
+    case PGC_ENUM:
+        return setting->_enum.variable;
+    }
+    return nullptr;
+}
+#else
+inline const void *variable_of(const config_generic *setting) {
+    switch (setting->vartype) {
+    case PGC_BOOL:
+        return reinterpret_cast<const config_bool *>(setting)->variable;
+    case PGC_INT:
+        return reinterpret_cast<const config_int *>(setting)->variable;
+    case PGC_REAL:
+        return reinterpret_cast<const config_real *>(setting)->variable;
+    case PGC_STRING:
+        return reinterpret_cast<const config_string *>(setting)->variable;
+    case PGC_ENUM:
+        return reinterpret_cast<const config_enum *>(setting)->variable;
+    }
+    return nullptr;
+}
+#endif
+
 // 17: the planner takes IS NULL for false where NOT NULL is declared, whatever the snapshot sees (commit b262ad440ed).
 constexpr bool planner_trusts_not_null = PG_VERSION_NUM >= 170000;
 

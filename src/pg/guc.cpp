@@ -18,6 +18,7 @@ int guc_device = DEVICE_AUTO;
 int guc_device_memory_share = 80;
 int guc_device_timeout = 30000;
 bool guc_enable_decorrelation = true;
+int guc_plan_cache_size = 8192;
 bool guc_exact_float = false;
 bool guc_explain_refusals = false;
 int guc_host_threads = 0;
@@ -132,6 +133,10 @@ void guc_init() {
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
                              nullptr);
+    DefineCustomIntVariable("gpuscan.plan_cache_size",
+                            "Sets the memory of a session for plans of statements that it sends again.",
+                            "Only plans in which a device takes part are kept. 0 means none.", &guc_plan_cache_size,
+                            guc_plan_cache_size, 0, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
     page_cost_model_init();
     MarkGUCPrefixReserved("gpuscan");
 }

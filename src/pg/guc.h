@@ -22,6 +22,7 @@ extern int
     guc_max_concurrent_fragments; // gpuscan... (POSTMASTER): that can run at once; -1 or 0: twice as many as cores, at least 32
 extern int guc_max_feed_workers; // gpuscan.max_feed_workers (USERSET): -1 = by the number of cores
 extern int guc_offload;          // gpuscan.offload (USERSET): off | auto | force
+extern int guc_plan_cache_size; // gpuscan.plan_cache_size (USERSET, kB): memory for plans that a session keeps; 0: none
 
 void guc_init(); // called by _PG_init
 

@@ -16,6 +16,7 @@
 
 #include "pg/cost/cached_plan_credits.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/planning_inputs.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
@@ -42,9 +43,13 @@ static AdmissionCredits *admission_credits() {
     return area != nullptr ? &area->admission_credits[device_is_gpu() ? 1 : 0] : nullptr;
 }
 
-Cost admission_credit(Oid relid) {
+static uint64 credit_now(const FigureKey &key) {
     const AdmissionCredits *all = admission_credits();
-    return all != nullptr ? device_units(static_cast<double>(all->of(MyDatabaseId, relid))) : 0;
+    return all != nullptr ? all->of(MyDatabaseId, key.words[0]) : 0;
+}
+
+Cost admission_credit(Oid relid) {
+    return device_units(static_cast<double>(planning_input(credit_now, FigureKey{{relid}, 0})));
 }
 
 void forget_admission_credit(Oid relid) {
@@ -107,12 +112,12 @@ void add_admission_credit(Oid relid, Cost credit) {
         all->add(MyDatabaseId, relid, nanoseconds(credit));
 }
 
-void decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool on_device, Cost cost) {
+bool decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool on_device, Cost cost) {
     const AdmissionRequest *const begin = &requests[first], *const end = &requests[nrequests];
     nrequests = first;
     AdmissionCredits *all = admission_credits();
     if (all == nullptr || begin == end)
-        return;
+        return false;
     const auto is_taken = [=](const AdmissionRequest &request) {
         return on_device && request.attempt == attempt && (request.forced || request.cost < request.otherwise);
     };
@@ -150,6 +155,7 @@ void decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool
     if (!on_device && ncredits > 0)
         remember_credits(plan, credits, ncredits, shortfall);
     pfree(credits);
+    return ncredits > 0;
 }
 
 // ---- plans that are only explained ----

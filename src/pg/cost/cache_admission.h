@@ -41,7 +41,8 @@ struct OuterAttempt {
 // Requests are of this attempt until it ends; if it has not come to a plan, they are forgotten.
 OuterAttempt begin_attempt(unsigned attempt);
 void end_attempt(OuterAttempt outer, bool planned);
-// The statement's plan is this one, of `attempt`, and costs so much.
-void decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool on_device, Cost cost);
+// The statement's plan is this one, of `attempt`, and costs so much. Returns whether it leaves a credit, so that planning it again may come
+// to another plan.
+bool decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool on_device, Cost cost);
 
 } // namespace gpuscan

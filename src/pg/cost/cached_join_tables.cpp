@@ -4,6 +4,7 @@
 #include "pg/cost/cached_join_tables.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/planning_inputs.h"
 #include "pg/fragment/build_fingerprints.h"
 #include "pg/service/area.h"
 
@@ -31,10 +32,21 @@ uint64 files_of(const PlannerInfo *root, const FragmentSource *source) {
 
 } // namespace
 
+static bool is_kept(uint64 fingerprint, int device) {
+    const auto has = [](const FigureKey &key) -> uint64 {
+        return service_area()->cached_builds[key.device].has(key_64(key));
+    };
+    return planning_input(has, key_of_64(fingerprint, device)) != 0;
+}
+
+static bool is_any_kept(int device) {
+    const auto any = [](const FigureKey &key) -> uint64 { return service_area()->cached_builds[key.device].any(); };
+    return planning_input(any, FigureKey{{}, device}) != 0;
+}
+
 const bool *cached_join_tables(const PlannerInfo *root, const Fragment *trial) {
-    const protocol::Area *area = service_area();
-    const CachedBuilds *builds = area != nullptr ? &area->cached_builds[device_is_gpu() ? 1 : 0] : nullptr;
-    if (builds == nullptr || !builds->any() || trial->nsources == 1)
+    const int device = device_is_gpu() ? 1 : 0;
+    if (trial->nsources == 1 || service_area() == nullptr || !is_any_kept(device))
         return nullptr;
     const Size n = static_cast<Size>(trial->nsources);
     uint64 *files = static_cast<uint64 *>(palloc0(sizeof(uint64) * n));
@@ -44,7 +56,7 @@ const bool *cached_join_tables(const PlannerInfo *root, const Fragment *trial) {
     bool *cached = static_cast<bool *>(palloc0(sizeof(bool) * n));
     bool any = false;
     for (int i = 1; i < trial->nsources; ++i) {
-        cached[i] = builds->has(fingerprints[i - 1]);
+        cached[i] = is_kept(fingerprints[i - 1], device);
         for (int k = 1; k < i; ++k)
             cached[i] = cached[i] && (trial->sources[k].join.into != i || cached[k]);
         any = any || cached[i];

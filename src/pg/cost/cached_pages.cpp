@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "pg/cost/planning_inputs.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
@@ -41,12 +42,22 @@ static bool locate_file(const PlannerInfo *root, const RelOptInfo *rel, ColumnLo
     return true;
 }
 
+static uint64 cached_pages_of_column(const FigureKey &key) {
+    return service_area()->cache_statistics[key.device].pages(
+        ColumnLocator{key.words[0], key.words[1], key.words[2], key.words[3]});
+}
+
+static uint64 pages_of(const ColumnLocator &column, int device) {
+    return planning_input(cached_pages_of_column,
+                          FigureKey{{column.tablespace, column.database, column.relation, column.attnum}, device});
+}
+
 double cached_pages_of(const PlannerInfo *root, const RelOptInfo *rel, uint32 number, int device) {
     ColumnLocator column;
     if (!locate_file(root, rel, &column))
         return 0;
     column.attnum = number;
-    return static_cast<double>(service_area()->cache_statistics[device].pages(column));
+    return static_cast<double>(pages_of(column, device));
 }
 
 double cached_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *columns, int device, double whole,
@@ -57,14 +68,13 @@ double cached_pages(const PlannerInfo *root, const RelOptInfo *rel, const Bitmap
             *absent = bms_copy(columns);
         return 0;
     }
-    const protocol::Area *area = service_area();
-    uint64 pages = area->cache_statistics[device].pages(column);
+    uint64 pages = pages_of(column, device);
     for (int i = -1; (pages > 0 || absent != nullptr) && (i = bms_next_member(columns, i)) >= 0;) {
         const int attnum = i + FirstLowInvalidHeapAttributeNumber;
         if (attnum <= 0)
             continue;
         column.attnum = static_cast<uint32>(attnum);
-        const uint64 there = area->cache_statistics[device].pages(column);
+        const uint64 there = pages_of(column, device);
         pages = std::min(pages, there);
         if (absent != nullptr && static_cast<double>(there) < whole)
             *absent = bms_add_member(*absent, i);

@@ -4,6 +4,7 @@
 #include "pg/cost/evaluated_texts.h"
 
 #include "pg/cost/device_cost.h"
+#include "pg/cost/planning_inputs.h"
 #include "pg/fragment/column_form.h"
 #include "pg/service/area.h"
 #include "pg/translate/lookup_key.h"
@@ -33,8 +34,11 @@ void note_evaluated_texts(const Fragment *fragment, const FragmentLookup *lookup
 }
 
 bool are_texts_evaluated(const Fragment *fragment, const FragmentLookup *lookup) {
-    const protocol::Area *area = service_area();
-    return area != nullptr && area->evaluated_texts.find(fingerprint(fragment, lookup)) != nullptr;
+    if (service_area() == nullptr)
+        return false;
+    const uint64 wanted = fingerprint(fragment, lookup);
+    const auto has = [](const FigureKey &key) -> uint64 { return service_area()->evaluated_texts.count(key_64(key)); };
+    return planning_input(has, key_of_64(wanted)) != 0;
 }
 
 } // namespace gpuscan

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "pg/catalog/expression_text.h"
+#include "pg/cost/planning_inputs.h"
 #include "pg/cost/tried_time.h"
 #include "pg/service/area.h"
 
@@ -77,10 +78,13 @@ static bool see_tables(Node *node, void *context) {
     return false;
 }
 
+static uint64 measured_time(const FigureKey &key) { return service_area()->evaluation_times.count(key_64(key)); }
+
 static double known_or_tried(PlannerInfo *root, Node *node, double rows) {
     const protocol::Area *area = service_area();
     const uint32 number = expression_number(expression_key(reinterpret_cast<const Expr *>(node)));
-    if (const uint64 known = area != nullptr ? area->evaluation_times.count(fingerprint(number)) : 0; known > 0)
+    if (const uint64 known = area != nullptr ? planning_input(measured_time, key_of_64(fingerprint(number))) : 0;
+        known > 0)
         return static_cast<double>(known) / units_per_ns;
     const double ns = rows >= worth_trying ? tried_ns(root, node) : 0;
     if (ns > 0)

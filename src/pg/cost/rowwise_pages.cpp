@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "pg/cost/planning_inputs.h"
 #include "pg/service/area.h"
 
 namespace gpuscan {
@@ -25,7 +26,8 @@ void note_rowwise_pages(Oid relid, uint64 pages) {
         area->rowwise_pages.take(slot, 0, 0);
 }
 
-double rowwise_pages(Oid relid) {
+static uint64 rowwise_pages_now(const FigureKey &key) {
+    const Oid relid = key.words[0];
     const protocol::Area *area = service_area();
     const uint64 count = area != nullptr ? area->rowwise_pages.count(fingerprint(relid)) : 0;
     if (count == 0)
@@ -35,7 +37,11 @@ double rowwise_pages(Oid relid) {
     const bool is_parent = !RELKIND_HAS_STORAGE(relation->rd_rel->relkind);
     const TransactionId horizon = GetOldestNonRemovableTransactionId(is_parent ? nullptr : relation);
     table_close(relation, NoLock);
-    return TransactionIdPrecedes(horizon, static_cast<TransactionId>(count)) ? static_cast<double>(count >> 32) : 0;
+    return TransactionIdPrecedes(horizon, static_cast<TransactionId>(count)) ? count >> 32 : 0;
+}
+
+double rowwise_pages(Oid relid) {
+    return static_cast<double>(planning_input(rowwise_pages_now, FigureKey{{relid}, 0}));
 }
 
 } // namespace gpuscan

@@ -10,6 +10,7 @@
 #include <cstdarg>
 
 #include "engine/store/chunk_build.hpp"
+#include "pg/cost/planning_inputs.h"
 #include "pg/exec/execution_form.h"
 #include "pg/exec/fallback_history.h"
 #include "pg/exec/groups.h"
@@ -301,6 +302,8 @@ bool run_fragment(FragmentRun *run) {
         if (!run->lost && run->parent != nullptr)
             note_outcome(run->form, finished);
     }
+    if (!finished)
+        note_surprise();
     MemoryContextSwitchTo(old);
     return finished;
 }

@@ -27,6 +27,7 @@
 
 #include "pg/catalog/unique_keys.h"
 #include "pg/cost/device_cost.h"
+#include "pg/cost/planning_inputs.h"
 #include "pg/fragment/path.h"
 #include "pg/fragment/rows_path.h"
 #include "pg/fragment/windows_path.h"
@@ -428,9 +429,19 @@ static int relations_planned(const PlannerInfo *root) {
     return count;
 }
 
+static void note_table_sizes(const PlannerInfo *root) {
+    for (int i = 1; i < root->simple_rel_array_size; ++i) {
+        const RelOptInfo *rel = root->simple_rel_array[i];
+        const RangeTblEntry *rte = rel != nullptr ? planner_rt_fetch(i, root) : nullptr;
+        if (rte != nullptr && rte->rtekind == RTE_RELATION && RELKIND_HAS_STORAGE(rte->relkind))
+            note_table_size(rte->relid);
+    }
+}
+
 // What costs less than a device needs to begin is compared with nothing; but a subquery may be computed for each row.
 static void finish_level(PlannerInfo *root, const RelOptInfo *final) {
     planning->relations += relations_planned(root);
+    note_table_sizes(root);
     const bool asked = root->parent_root != nullptr || !not_worth_a_look(final);
     const Path *path = asked ? path_taken(root, final) : nullptr;
     if (path == nullptr)

@@ -27,6 +27,7 @@
 #include "pg/guc.h"
 #include "pg/plan_time/level_time.h"
 #include "pg/planner/hooks.h"
+#include "pg/planner/plan_cache.h"
 #include "pg/planner/planner_state.h"
 #include "pg/refusal.h"
 #include "pg/refusal_state.h"
@@ -376,8 +377,9 @@ static void tell_reasons(const PlanAlternative *best, bool any) {
         refuse_statement("no table that a device could read", nullptr);
 }
 
-// As written, and as the rewritings that are worth it write it; the best plan.
-static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, bool enabled) {
+// As written, and as the rewritings that are worth it write it; the best plan. `lasts`: a device takes part, and planning it again would come
+// to the same.
+static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, bool enabled, bool *lasts) {
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
     const int requests = begin_admission(planning == nullptr);
     if (planning == nullptr)
@@ -399,8 +401,34 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     }
     if (call->scrolls && !(best.backward && best.device_nodes > 0))
         forget_material(best.plan);
-    decide_admission(requests, best.rewritten, best.plan, best.device_nodes > 0, device_units(best.ns));
+    const bool on_device = best.device_nodes > 0;
+    *lasts = !decide_admission(requests, best.rewritten, best.plan, on_device, device_units(best.ns)) && on_device;
     return best.plan;
+}
+
+// `lasts`: as above, and the plan may be executed under other snapshots than this one. `to_cache`: NULL, or what takes notes meanwhile.
+static PlannedStmt *plan_anew(Query *parse, PlannerCall *call, bool enabled, PlanToCache *to_cache, bool *lasts) {
+    allow_rows_of_cursor(call);
+    PlannedStmt *volatile plan = nullptr;
+    volatile bool is_transient = false;
+    const bool outer =
+        exchange_transience(false); // (of a statement whose planning calls a function that plans, and may catch errors)
+    PG_TRY();
+    { plan = plan_alternatives(parse, call, enabled, lasts); }
+    PG_FINALLY();
+    {
+        is_transient = exchange_transience(outer);
+        leave_plan_to_cache(to_cache);
+    }
+    PG_END_TRY();
+    plan->transientPlan |= is_transient;
+    *lasts &= !plan->transientPlan;
+    return plan;
+}
+
+static bool may_be_kept(const Query *query, const PlannerCall *call) {
+    return planning == nullptr && told_to == nullptr && !refusals_wanted() && call->params == nullptr &&
+           call->query_string != nullptr && !is_cursor(call->options) && query->commandType == CMD_SELECT;
 }
 
 static PlannedStmt *plan_call(Query *parse, PlannerCall *call) {
@@ -408,17 +436,15 @@ static PlannedStmt *plan_call(Query *parse, PlannerCall *call) {
                          !(guc_offload == OFFLOAD_AUTO && device_has_failed()) && !is_refused(parse);
     if (!enabled && planning == nullptr && told_to == nullptr && !refusals_wanted())
         return plan_as_usual(parse, call);
-    allow_rows_of_cursor(call);
-    PlannedStmt *volatile plan = nullptr;
-    volatile bool is_transient = false;
-    const bool outer =
-        exchange_transience(false); // (of a statement whose planning calls a function that plans, and may catch errors)
-    PG_TRY();
-    { plan = plan_alternatives(parse, call, enabled); }
-    PG_FINALLY();
-    { is_transient = exchange_transience(outer); }
-    PG_END_TRY();
-    plan->transientPlan |= is_transient;
+    bool lasts = false;
+    if (!enabled || !may_be_kept(parse, call))
+        return plan_anew(parse, call, enabled, nullptr, &lasts);
+    if (PlannedStmt *cached = cached_plan(parse, call->query_string, call->options))
+        return cached;
+    PlanToCache *to_cache = begin_plan_to_cache(parse, call->query_string, call->options);
+    PlannedStmt *plan = plan_anew(parse, call, enabled, to_cache, &lasts);
+    if (lasts)
+        cache_plan(to_cache, parse, call->query_string, plan);
     return plan;
 }
 

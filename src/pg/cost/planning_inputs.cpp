@@ -1,0 +1,90 @@
+// See planning_inputs.h. A tenth is far within what estimates are off by, and a table that somebody fills grows by it soon enough.
+#include "pg/pg.h"
+
+#include "pg/cost/planning_inputs.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "pg/service/area.h"
+
+namespace gpuscan {
+
+static PlanningInputs *noted = nullptr;
+static uint64 surprises = 0;
+
+PlanningInputs *exchange_planning_inputs(PlanningInputs *to) {
+    PlanningInputs *before = noted;
+    noted = to;
+    const protocol::Area *area = service_area();
+    if (to != nullptr && area != nullptr) {
+        to->generation = area->generation.load(std::memory_order_relaxed);
+        to->config_version = area->config_version.load(std::memory_order_relaxed);
+        to->surprises = surprises;
+    }
+    return before;
+}
+
+static void add_note(const PlanningInput &input) {
+    constexpr int first = 32; // notes; then twice as many each time
+    if (noted->count == 0)
+        noted->all = static_cast<PlanningInput *>(
+            MemoryContextAlloc(GetMemoryChunkContext(noted), sizeof(PlanningInput) * first));
+    else if (noted->count >= first && (noted->count & (noted->count - 1)) == 0)
+        noted->all = static_cast<PlanningInput *>(
+            repalloc(noted->all, sizeof(PlanningInput) * static_cast<Size>(noted->count) * 2));
+    noted->all[noted->count++] = input;
+}
+
+uint64 planning_input(Figure figure, const FigureKey &key) {
+    const uint64 value = figure(key);
+    if (noted != nullptr)
+        add_note(PlanningInput{figure, key, value});
+    return value;
+}
+
+static uint64 pages_of_table(const FigureKey &key) {
+    Relation relation = relation_open(key.words[0], NoLock);
+    const BlockNumber pages = RelationGetNumberOfBlocks(relation);
+    relation_close(relation, NoLock);
+    return pages;
+}
+
+void note_table_size(Oid relid) {
+    if (noted != nullptr)
+        planning_input(pages_of_table, FigureKey{{relid}, 0});
+}
+
+void note_surprise() { ++surprises; }
+
+static auto identity(const PlanningInput &input) {
+    const uint32 *words = input.key.words;
+    return std::make_tuple(reinterpret_cast<uintptr_t>(input.figure), words[0], words[1], words[2], words[3],
+                           input.key.device);
+}
+
+PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs) {
+    PlanningInputs *copy = static_cast<PlanningInputs *>(palloc(sizeof *copy));
+    *copy = *inputs;
+    copy->all =
+        static_cast<PlanningInput *>(palloc(sizeof(PlanningInput) * static_cast<Size>(std::max(inputs->count, 1))));
+    PlanningInput *end = std::copy_n(inputs->all, inputs->count, copy->all);
+    std::sort(copy->all, end, [](const PlanningInput &a, const PlanningInput &b) { return identity(a) < identity(b); });
+    end = std::unique(copy->all, end,
+                      [](const PlanningInput &a, const PlanningInput &b) { return identity(a) == identity(b); });
+    copy->count = static_cast<int>(end - copy->all);
+    return copy;
+}
+
+static bool is_about(uint64 now, uint64 then) { return std::max(now, then) - std::min(now, then) <= then / 10; }
+
+bool still_hold(const PlanningInputs *inputs) {
+    const protocol::Area *area = service_area();
+    return area != nullptr && inputs->surprises == surprises &&
+           inputs->generation == area->generation.load(std::memory_order_relaxed) &&
+           inputs->config_version == area->config_version.load(std::memory_order_relaxed) &&
+           std::all_of(inputs->all, inputs->all + inputs->count,
+                       [](const PlanningInput &input) { return is_about(input.figure(input.key), input.value); });
+}
+
+} // namespace gpuscan

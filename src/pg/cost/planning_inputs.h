@@ -1,0 +1,53 @@
+// What a planning has found that changes without PostgreSQL telling anybody (an invalidation): sizes of tables, and what gpuscan's shared
+// memory says of the cache and of earlier executions. Whoever keeps a plan (pg/planner/plan_cache.h) asks later whether all that still holds.
+//
+// So whoever looks at such a figure while a statement is planned does it by planning_input(): what is asked another way makes plans that are
+// kept longer than they should be.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+// What is asked: its meaning is the function's.
+struct FigureKey {
+    uint32 words[4];
+    int device; // as in protocol::Area
+};
+inline FigureKey key_of_64(uint64 number, int device = 0) {
+    return {{static_cast<uint32>(number), static_cast<uint32>(number >> 32)}, device};
+}
+inline uint64 key_64(const FigureKey &key) { return uint64(key.words[1]) << 32 | key.words[0]; }
+
+using Figure = uint64 (*)(const FigureKey &key);
+
+struct PlanningInput {
+    Figure figure;
+    FigureKey key;
+    uint64 value;
+};
+
+struct PlanningInputs {
+    PlanningInput *all; // each as often as somebody has asked
+    int count;
+    uint32 generation, config_version; // of the device process and of its settings
+    uint64 surprises;                  // see below
+};
+
+// The figure now, which is noted where somebody wants that.
+uint64 planning_input(Figure figure, const FigureKey &key);
+void note_table_size(Oid relid); // that planning has looked at it; the table is locked
+
+// From now on notes go there, which is empty (NULL: nowhere), and the memory is of the context it lies in. Returns where they went before.
+PlanningInputs *exchange_planning_inputs(PlanningInputs *to);
+
+// A copy, each note once, in the current memory context.
+PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs);
+
+// Are they, to a tenth, what a planning would find now? The tables are locked, and none of them is gone.
+bool still_hold(const PlanningInputs *inputs);
+
+// An execution of this session has met what its plan did not expect (a fallback): no earlier plan of it is to be used again.
+void note_surprise();
+
+} // namespace gpuscan

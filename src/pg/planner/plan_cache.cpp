@@ -1,0 +1,305 @@
+// See plan_cache.h. Invariant: an entry that is valid holds a plan that planning its query now could have come to, but for what a minute
+// changes in statistics of the machine.
+//
+// A statement is known by the hash of its text; that its tree, after analysis and rewriting (views, policies), is the same is compared
+// (equal()). So names that have come to mean other objects, and another row security, make another statement of it.
+#include "pg/pg.h"
+
+#include "pg/planner/plan_cache.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "pg/cost/planning_inputs.h"
+#include "pg/guc.h"
+#include "pg/settings.h"
+
+namespace gpuscan {
+
+constexpr int max_plans = 64;
+constexpr int max_texts = 256;                // whose plans may be kept when they come again
+constexpr TimestampTz max_age = 60 * 1000000; // us
+
+struct StatementKey {
+    uint64 text, settings;
+    Oid user;
+    int security_context; // restricted operations, and row security
+    int options;
+};
+
+struct CachedPlan {
+    StatementKey key;
+    Query *query;
+    PlannedStmt *plan;
+    PlanningInputs *inputs;
+    TimestampTz made;
+    uint64 last_use;
+    Size bytes;
+    bool valid;
+    MemoryContext context; // holds all of this
+};
+
+struct PlanToCache {
+    StatementKey key;
+    Query *query;
+    PlanningInputs *inputs, *outer_inputs;
+    uint64 changes;
+    bool left;
+};
+
+static CachedPlan *plans[max_plans];
+static int nplans = 0;
+static Size bytes_used = 0;
+static uint64 uses = 0;
+static uint64 changes = 0;      // that catalogs have told
+static uint64 texts[max_texts]; // hashes, of statements that a device takes part in
+static ProcessUtility_hook_type previous_utility_hook = nullptr;
+
+// ---- what makes a plan invalid ----
+
+static void forget(int which) {
+    bytes_used -= plans[which]->bytes;
+    MemoryContextDelete(plans[which]->context);
+    plans[which] = plans[--nplans];
+}
+
+// (Callbacks come at any moment, so they free nothing.)
+static void relation_has_changed(Datum, Oid relid) {
+    ++changes;
+    for (int i = 0; i < nplans; ++i)
+        plans[i]->valid &= OidIsValid(relid) && !list_member_oid(plans[i]->plan->relationOids, relid);
+}
+
+static void catalog_has_changed(Datum, int, uint32) {
+    ++changes;
+    for (int i = 0; i < nplans; ++i)
+        plans[i]->valid = false;
+}
+
+static void forget_all() {
+    while (nplans > 0)
+        forget(nplans - 1);
+}
+
+static bool discards_plans(const Node *statement) {
+    if (!IsA(statement, DiscardStmt))
+        return false;
+    const DiscardMode target = reinterpret_cast<const DiscardStmt *>(statement)->target;
+    return target == DISCARD_ALL || target == DISCARD_PLANS;
+}
+
+extern "C" {
+
+static void watch_discard(PlannedStmt *statement, const char *query_string, bool read_only_tree,
+                          ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
+                          DestReceiver *destination, QueryCompletion *completion) {
+    if (discards_plans(statement->utilityStmt))
+        forget_all();
+    const ProcessUtility_hook_type run =
+        previous_utility_hook != nullptr ? previous_utility_hook : standard_ProcessUtility;
+    run(statement, query_string, read_only_tree, context, params, environment, destination, completion);
+}
+
+} // extern "C"
+
+// ---- which statements ----
+
+// Of all statements of `text`, this one.
+static std::string_view text_of(const Query *query, const char *text) {
+    const std::string_view all = text;
+    const size_t begin = std::min(static_cast<size_t>(std::max(query->stmt_location, 0)), all.size());
+    return all.substr(begin, query->stmt_len > 0 ? static_cast<size_t>(query->stmt_len) : all.size());
+}
+
+static uint64 hash_of_text(const Query *query, const char *text) {
+    const std::string_view statement = text_of(query, text);
+    return hash_bytes_extended(reinterpret_cast<const unsigned char *>(statement.data()),
+                               static_cast<int>(statement.size()), 0) |
+           1;
+}
+
+static StatementKey key_of(uint64 text, int options) {
+    StatementKey key{text, settings_hash(), InvalidOid, 0, options};
+    GetUserIdAndSecContext(&key.user, &key.security_context);
+    return key;
+}
+
+static bool same_key(const StatementKey &a, const StatementKey &b) {
+    return a.text == b.text && a.settings == b.settings && a.user == b.user &&
+           a.security_context == b.security_context && a.options == b.options;
+}
+
+static bool is_users_function(Oid function, void *) { return function >= FirstNormalObjectId; }
+
+// Does its planning depend on what neither its tree nor a catalog tells?
+static bool depends_on_more(Node *node, void *context) {
+    if (node == nullptr)
+        return false;
+    if (IsA(node, CoerceToDomain) || check_functions_in_node(node, is_users_function, nullptr))
+        return true;
+    if (!IsA(node, Query))
+        return walk_expression(node, depends_on_more, context);
+    Query *query = reinterpret_cast<Query *>(node);
+    ListCell *cell;
+    foreach (cell, query->rtable) {
+        const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+        if (rte->rtekind == RTE_NAMEDTUPLESTORE ||
+            (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_FOREIGN_TABLE))
+            return true;
+    }
+    return query->commandType != CMD_SELECT || query->rowMarks != NIL || walk_query(query, depends_on_more, context, 0);
+}
+
+// Foreign tables can be partitions. (Where estimates come from another extension, they may change unseen.)
+static bool can_be_kept(const PlannedStmt *plan) {
+    if (plan->dependsOnRole || get_relation_info_hook != nullptr || get_relation_stats_hook != nullptr ||
+        get_index_stats_hook != nullptr)
+        return false;
+    ListCell *cell;
+    foreach (cell, plan->rtable)
+        if (lfirst_node(RangeTblEntry, cell)->relkind == RELKIND_FOREIGN_TABLE)
+            return false;
+    return true;
+}
+
+// ---- the plans ----
+
+static Size size_limit() { return static_cast<Size>(guc_plan_cache_size) * 1024; }
+
+static void make_room(Size bytes) {
+    while (nplans > 0 && (nplans == max_plans || bytes_used + bytes > size_limit())) {
+        int oldest = 0;
+        for (int i = 1; i < nplans; ++i)
+            if (plans[i]->last_use < plans[oldest]->last_use)
+                oldest = i;
+        forget(oldest);
+    }
+}
+
+static PlannedStmt *copy_for(const CachedPlan *cached, const Query *query) {
+    PlannedStmt *plan = static_cast<PlannedStmt *>(copyObject(cached->plan));
+    plan->queryId = query->queryId;
+    plan->stmt_location = query->stmt_location;
+    plan->stmt_len = query->stmt_len;
+    return plan;
+}
+
+static void lock_relations(const PlannedStmt *plan) {
+    ListCell *cell;
+    foreach (cell, plan->rtable) {
+        const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+        if (rte->rtekind == RTE_RELATION)
+            LockRelationOid(rte->relid, rte->rellockmode);
+    }
+}
+
+static CachedPlan *find(const StatementKey &key) {
+    for (int i = nplans; i-- > 0;) {
+        if (!plans[i]->valid)
+            forget(i);
+        else if (same_key(plans[i]->key, key))
+            return plans[i];
+    }
+    return nullptr;
+}
+
+static bool is_known(uint64 text) {
+    for (int i = 0; i < nplans; ++i)
+        if (plans[i]->key.text == text)
+            return true;
+    return false;
+}
+
+PlannedStmt *cached_plan(const Query *query, const char *text, int options) {
+    if (guc_plan_cache_size == 0)
+        forget_all();
+    if (nplans == 0)
+        return nullptr;
+    const uint64 hash = hash_of_text(query, text);
+    CachedPlan *cached = is_known(hash) ? find(key_of(hash, options)) : nullptr;
+    if (cached == nullptr || !equal(cached->query, query))
+        return nullptr;
+    lock_relations(cached->plan);
+    // (Whoever had a lock that was waited for has told by now what he changed.)
+    const bool holds = cached->valid && can_be_kept(cached->plan) && GetCurrentTimestamp() - cached->made <= max_age &&
+                       still_hold(cached->inputs) &&
+                       cached->valid; // (to look at a table may have told that it changed)
+    if (!holds) {
+        cached->valid = false;
+        return nullptr;
+    }
+    cached->last_use = ++uses;
+    return copy_for(cached, query);
+}
+
+PlanToCache *begin_plan_to_cache(const Query *query, const char *text, int options) {
+    const uint64 hash = hash_of_text(query, text);
+    if (guc_plan_cache_size == 0 || texts[hash % max_texts] != hash)
+        return nullptr;
+    if (depends_on_more(reinterpret_cast<Node *>(const_cast<Query *>(query)), nullptr))
+        return nullptr;
+    PlanToCache *planned = static_cast<PlanToCache *>(palloc0(sizeof *planned));
+    planned->key = key_of(hash, options);
+    planned->query = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
+    planned->inputs = static_cast<PlanningInputs *>(palloc0(sizeof(PlanningInputs)));
+    planned->changes = changes;
+    planned->outer_inputs = exchange_planning_inputs(planned->inputs);
+    return planned;
+}
+
+void leave_plan_to_cache(PlanToCache *planned) {
+    if (planned == nullptr || planned->left)
+        return;
+    (void)exchange_planning_inputs(planned->outer_inputs);
+    planned->left = true;
+}
+
+// In a context of its own, which bears the statement's text (pg_backend_memory_contexts); an ERROR on the way leaves nothing behind.
+static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text, const PlannedStmt *plan) {
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gpuscan cached plan", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext before = MemoryContextSwitchTo(context);
+    CachedPlan *entry = static_cast<CachedPlan *>(palloc0(sizeof *entry));
+    entry->key = planned->key;
+    entry->query = static_cast<Query *>(copyObject(planned->query));
+    entry->plan = static_cast<PlannedStmt *>(copyObject(const_cast<PlannedStmt *>(plan)));
+    entry->inputs = copy_planning_inputs(planned->inputs);
+    entry->made = GetCurrentTimestamp();
+    entry->last_use = ++uses;
+    entry->valid = true;
+    entry->context = context;
+    MemoryContextSetIdentifier(context, pnstrdup(text.data(), text.size()));
+    MemoryContextSwitchTo(before);
+    entry->bytes = MemoryContextMemAllocated(context, true);
+    return entry;
+}
+
+void cache_plan(PlanToCache *planned, const Query *query, const char *text, const PlannedStmt *plan) {
+    const uint64 hash = hash_of_text(query, text);
+    texts[hash % max_texts] = hash;
+    if (planned == nullptr || planned->changes != changes || !can_be_kept(plan))
+        return;
+    for (int i = nplans; i-- > 0;)
+        if (!plans[i]->valid || same_key(plans[i]->key, planned->key))
+            forget(i);
+    CachedPlan *entry = make_entry(planned, text_of(query, text), plan);
+    if (entry->bytes > size_limit()) {
+        MemoryContextDelete(entry->context);
+        return;
+    }
+    make_room(entry->bytes);
+    MemoryContextSetParent(entry->context, CacheMemoryContext);
+    plans[nplans++] = entry;
+    bytes_used += entry->bytes;
+}
+
+void plan_cache_init() {
+    previous_utility_hook = ProcessUtility_hook;
+    ProcessUtility_hook = watch_discard;
+    CacheRegisterRelcacheCallback(relation_has_changed, 0);
+    // (Statistics by themselves: an ANALYZE that finds as many rows as before leaves pg_class as it is.)
+    for (const int catalog : {PROCOID, OPEROID, AMOPOPID, NAMESPACEOID, STATRELATTINH})
+        CacheRegisterSyscacheCallback(catalog, catalog_has_changed, 0);
+}
+
+} // namespace gpuscan

@@ -1,0 +1,33 @@
+// Plans of statements that come again just as they were. A dashboard sends the same text every few seconds, and to plan it may take
+// longer than a device needs for the answer.
+//
+// PostgreSQL keeps the plans of prepared statements; here it is done for a text that is sent again, under the same settings, by the same
+// user, in one session. The rules are those of plancache.c: the plan's relations are locked, then it is looked whether any catalog has
+// said meanwhile that it changed. More is asked than there, since whoever sends a text expects a plan of now: the tables and what is cached
+// of them are as large as they were (cost/planning_inputs.h), no execution has fallen back since, and the plan is a minute old at most.
+//
+// Only plans in which a device takes part are kept, of a text that comes for the second time, whose functions are all PostgreSQL's own:
+// a user's function that calls itself immutable is evaluated by each planning, and may answer otherwise.
+#pragma once
+
+#include "pg/pg.h"
+
+namespace gpuscan {
+
+void plan_cache_init(); // by _PG_init
+
+// A statement's planning of which the plan may be kept: what begin_plan_to_cache() notes, in the current memory context.
+struct PlanToCache;
+
+// A copy of the plan that is kept for the statement, ready to be executed. NULL: it has to be planned.
+PlannedStmt *cached_plan(const Query *query, const char *text, int options);
+
+// Before the planner, which scribbles on it, gets the query. NULL: the plan will not be kept. An ERROR in planning is to call
+// leave_plan_to_cache(), as it takes notes until then.
+PlanToCache *begin_plan_to_cache(const Query *query, const char *text, int options);
+void leave_plan_to_cache(PlanToCache *planned);
+
+// The statement has been planned, and a device takes part. `planned`: NULL, or left already.
+void cache_plan(PlanToCache *planned, const Query *query, const char *text, const PlannedStmt *plan);
+
+} // namespace gpuscan
