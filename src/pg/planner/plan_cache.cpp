@@ -151,7 +151,7 @@ static bool depends_on_more(Node *node, void *context) {
 }
 
 // Foreign tables can be partitions. (Where estimates come from another extension, they may change unseen.)
-static bool can_be_kept(const PlannedStmt *plan) {
+static bool can_be_cached(const PlannedStmt *plan) {
     if (plan->dependsOnRole || get_relation_info_hook != nullptr || get_relation_stats_hook != nullptr ||
         get_index_stats_hook != nullptr)
         return false;
@@ -221,8 +221,8 @@ PlannedStmt *cached_plan(const Query *query, const char *text, int options) {
         return nullptr;
     lock_relations(cached->plan);
     // (Whoever had a lock that was waited for has told by now what he changed.)
-    const bool holds = cached->valid && can_be_kept(cached->plan) && GetCurrentTimestamp() - cached->made <= max_age &&
-                       still_hold(cached->inputs) &&
+    const bool holds = cached->valid && can_be_cached(cached->plan) &&
+                       GetCurrentTimestamp() - cached->made <= max_age && still_hold(cached->inputs) &&
                        cached->valid; // (to look at a table may have told that it changed)
     if (!holds) {
         cached->valid = false;
@@ -277,7 +277,7 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
 void cache_plan(PlanToCache *planned, const Query *query, const char *text, const PlannedStmt *plan) {
     const uint64 hash = hash_of_text(query, text);
     texts[hash % max_texts] = hash;
-    if (planned == nullptr || planned->changes != changes || !can_be_kept(plan))
+    if (planned == nullptr || planned->changes != changes || !can_be_cached(plan))
         return;
     for (int i = nplans; i-- > 0;)
         if (!plans[i]->valid || same_key(plans[i]->key, planned->key))
