@@ -13,8 +13,7 @@ namespace gpuscan {
 static PlanningInputs *noted = nullptr;
 static uint64 surprises = 0;
 
-PlanningInputs *exchange_planning_inputs(PlanningInputs *to) {
-    PlanningInputs *before = noted;
+void note_planning_inputs(PlanningInputs *to) {
     noted = to;
     const protocol::Area *area = service_area();
     if (to != nullptr && area != nullptr) {
@@ -22,7 +21,6 @@ PlanningInputs *exchange_planning_inputs(PlanningInputs *to) {
         to->config_version = area->config_version.load(std::memory_order_relaxed);
         to->surprises = surprises;
     }
-    return before;
 }
 
 static void add_note(const PlanningInput &input) {

@@ -38,8 +38,8 @@ struct PlanningInputs {
 uint64 planning_input(Figure figure, const FigureKey &key);
 void note_table_size(Oid relid); // that planning has looked at it; the table is locked
 
-// From now on notes go there, which is empty (NULL: nowhere), and the memory is of the context it lies in. Returns where they went before.
-PlanningInputs *exchange_planning_inputs(PlanningInputs *to);
+// From now on notes go there, which is empty (NULL: nowhere any more), and the memory is of the context it lies in.
+void note_planning_inputs(PlanningInputs *to);
 
 // A copy, each note once, in the current memory context.
 PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs);

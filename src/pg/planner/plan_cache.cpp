@@ -42,9 +42,8 @@ struct CachedPlan {
 struct PlanToCache {
     StatementKey key;
     Query *query;
-    PlanningInputs *inputs, *outer_inputs;
+    PlanningInputs *inputs;
     uint64 changes;
-    bool left;
 };
 
 static CachedPlan *plans[max_plans];
@@ -243,15 +242,13 @@ PlanToCache *begin_plan_to_cache(const Query *query, const char *text, int optio
     planned->query = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
     planned->inputs = static_cast<PlanningInputs *>(palloc0(sizeof(PlanningInputs)));
     planned->changes = changes;
-    planned->outer_inputs = exchange_planning_inputs(planned->inputs);
+    note_planning_inputs(planned->inputs);
     return planned;
 }
 
-void leave_plan_to_cache(PlanToCache *planned) {
-    if (planned == nullptr || planned->left)
-        return;
-    (void)exchange_planning_inputs(planned->outer_inputs);
-    planned->left = true;
+void leave_plan_to_cache(const PlanToCache *planned) {
+    if (planned != nullptr)
+        note_planning_inputs(nullptr);
 }
 
 // In a context of its own, which bears the statement's text (pg_backend_memory_contexts); an ERROR on the way leaves nothing behind.

@@ -22,10 +22,10 @@ struct PlanToCache;
 // A copy of the plan that is kept for the statement, ready to be executed. NULL: it has to be planned.
 PlannedStmt *cached_plan(const Query *query, const char *text, int options);
 
-// Before the planner, which scribbles on it, gets the query. NULL: the plan will not be kept. An ERROR in planning is to call
-// leave_plan_to_cache(), as it takes notes until then.
+// Before the planner, which scribbles on it, gets the query of an outermost statement. NULL: the plan will not be kept. Notes are taken
+// until leave_plan_to_cache(), which an ERROR is to call, too.
 PlanToCache *begin_plan_to_cache(const Query *query, const char *text, int options);
-void leave_plan_to_cache(PlanToCache *planned);
+void leave_plan_to_cache(const PlanToCache *planned);
 
 // The statement has been planned, and a device takes part. `planned`: NULL, or left already.
 void cache_plan(PlanToCache *planned, const Query *query, const char *text, const PlannedStmt *plan);
