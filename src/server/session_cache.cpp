@@ -16,7 +16,10 @@ void Session::evict(MessageReader &in, MessageWriter &out) {
     EvictReply reply = {};
     for (const ServedDeviceRef &device : devices_.all()) {
         reply.bytes += request.all ? device->cache.evict_all() : device->cache.evict(file);
-        device->tables->drop_dead();
+        if (request.all)
+            device->tables->drop_all();
+        else
+            device->tables->drop_of(file);
         device->lookups->drop_dead();
     }
     give_back_free_memory();

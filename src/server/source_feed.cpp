@@ -677,6 +677,7 @@ bool SourceFeed::describe(BuildIdentity &identity) const {
     identity.put(file.tablespace);
     identity.put(file.database);
     identity.put(file.relation);
+    identity.relations.push_back(file);
     identity.put(columns_.size());
     for (const SourceColumn &column : columns_) {
         identity.put(column.id);

@@ -263,6 +263,26 @@ TEST_F(ToldTest, NotOfDeadTables) {
     EXPECT_EQ(told(), "3");
 }
 
+// An execution that is about to end still has the columns, or the rows were in no cache at all.
+TEST_F(ToldTest, NotOfRelationsThatAreEvicted) {
+    const BufferRef column = std::make_shared<Buffer>();
+    const RelationFile one = {1, 2, 3}, two = {1, 2, 4};
+    auto keep_of = [&](const std::string &bytes, std::vector<RelationFile> relations) {
+        BuildIdentity made = identity(bytes, {column});
+        made.relations = std::move(relations);
+        tables.keep(std::move(made), std::make_shared<Table>(10), bytes[0] - '0');
+    };
+    keep_of("1", {one});
+    keep_of("2", {two});
+    keep_of("3", {two, one});
+    tables.drop_of(one);
+    EXPECT_EQ(told(), "2");
+    EXPECT_EQ(tables.bytes(), 10u);
+    tables.drop_all();
+    EXPECT_EQ(told(), "");
+    EXPECT_EQ(tables.bytes(), 0u);
+}
+
 TEST_F(ToldTest, FewFingerprintsOfOneTable) {
     for (uint64_t fingerprint = 1; fingerprint < 7; ++fingerprint)
         keep("a", fingerprint);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/store/chunk.hpp"
+#include "engine/store/relation_file.hpp"
 
 namespace gpuscan {
 
@@ -34,6 +35,7 @@ struct BuildIdentity {
     std::vector<Mask> chunks;                // of all of the source's relations
     std::vector<Part> uncached;              // values of rows in no cache, as read_rows() writes them
     std::vector<std::weak_ptr<Buffer>> read; // by address
+    std::vector<RelationFile> relations;     // whose rows it reads itself, not the tables that it probes
 
     template <class T> void put(T value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); }
     // What is left if the rows cannot be told: a table of this identity is never found by its rows.

@@ -25,21 +25,13 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <tuple>
 
 #include "engine/store/cache_statistics.hpp"
 #include "engine/store/chunk.hpp"
 #include "engine/store/dictionary.hpp"
+#include "engine/store/relation_file.hpp"
 
 namespace gpuscan {
-
-// RelFileLocator.
-struct RelationFile {
-    uint32_t tablespace = 0, database = 0, relation = 0;
-    bool operator<(const RelationFile &o) const {
-        return std::tie(tablespace, database, relation) < std::tie(o.tablespace, o.database, o.relation);
-    }
-};
 
 // One column of a relation as one query shape sees it. Shared by the cache and the sessions that use it.
 struct CachedColumn {

@@ -83,6 +83,13 @@ void CachedJoinTables::forget(uint64_t fingerprint) {
     take_away(fingerprint);
 }
 
+void CachedJoinTables::drop_of(const RelationFile &relation) {
+    drop_if([&relation](const CachedJoinTable &table) {
+        const std::vector<RelationFile> &its = table.identity->relations;
+        return std::find(its.begin(), its.end(), relation) != its.end();
+    });
+}
+
 void CachedJoinTables::tell(CachedBuilds *builds) {
     std::lock_guard<std::mutex> guard(lock_);
     builds_ = builds;

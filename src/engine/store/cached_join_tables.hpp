@@ -78,6 +78,8 @@ class CachedJoinTables final : public LruCache<CachedJoinTable> {
     uint64_t keep_as(BuildIdentity identity, const Found &found, uint64_t fingerprint);
     // Somebody has such a build of which no table can be found.
     void forget(uint64_t fingerprint);
+    // Lets the tables go that are made of this relation's rows. (An execution that still runs has its table, and its columns, for itself.)
+    void drop_of(const RelationFile &relation);
 
     // From now on these planners are told (nullptr: none). `builds` lives as long as they are.
     void tell(CachedBuilds *builds);

@@ -31,14 +31,11 @@ template <typename Entry> class LruCache {
     }
 
     void drop_dead() {
-        Entries out;
-        std::lock_guard<std::mutex> guard(lock_);
-        for (auto entry = entries_.begin(); entry != entries_.end();) {
-            const auto next = std::next(entry);
-            if (entry->is_dead())
-                take_out(entry, out);
-            entry = next;
-        }
+        drop_if([](const Entry &entry) { return entry.is_dead(); });
+    }
+
+    void drop_all() {
+        drop_if([](const Entry &) { return true; });
     }
 
     void set_limit(size_t bytes) {
@@ -57,6 +54,17 @@ template <typename Entry> class LruCache {
     using Entries = std::list<Entry>; // the most recently used first
 
     ~LruCache() = default;
+
+    template <typename Condition> void drop_if(Condition condition) {
+        Entries out;
+        std::lock_guard<std::mutex> guard(lock_);
+        for (auto entry = entries_.begin(); entry != entries_.end();) {
+            const auto next = std::next(entry);
+            if (condition(*entry))
+                take_out(entry, out);
+            entry = next;
+        }
+    }
 
     // These are called under the lock. An entry will not be found any longer.
     virtual void leave(Entry &) {}
