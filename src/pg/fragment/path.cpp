@@ -623,7 +623,7 @@ static bool add_sorted_path(PlannerInfo *root, const Candidate *candidate, const
                             const FragmentSpec *groups, GroupNumbers numbers, const Fragment *unsorted_trial,
                             Path *fallback, const CpuBaseline *baseline, List *children, RelOptInfo *output) {
     const bool chooses = groups->top != nullptr;
-    if (!groups->has_group_by || groups->sets != NIL || (root->parse->limitCount != nullptr && !chooses) ||
+    if (!groups->has_group_by || groups->sets != NIL || (has_limit(root->parse) && !chooses) ||
         (unsorted->path.rows < min_sorted_groups && (chooses || guc_offload != OFFLOAD_FORCE)) ||
         !can_be_sorted(unsorted_trial, unsorted->path.rows))
         return false;

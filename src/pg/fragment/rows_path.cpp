@@ -301,7 +301,7 @@ static void add_ordered_paths(PlannerInfo *root, const Candidate *candidate, Rel
     const int known = add_ordered_path(root, candidate, rel, root->query_pathkeys, unordered, copy_of_path(fallback),
                                        baseline, children, force);
     const int keys = keys_before_texts(root);
-    if (root->parse->limitCount != nullptr && keys > 0 && (known == 0 || keys < known) && !force)
+    if (has_limit(root->parse) && keys > 0 && (known == 0 || keys < known) && !force)
         add_ordered_path(root, candidate, rel, list_copy_head(root->query_pathkeys, keys), unordered,
                          copy_of_path(fallback), baseline, children, force);
 }

@@ -31,9 +31,14 @@ namespace gpuscan {
 
 // ---- asking ----
 
+bool has_limit(const Query *query) {
+    const Node *count = query->limitCount;
+    return count != nullptr && !(IsA(count, Const) && reinterpret_cast<const Const *>(count)->constisnull);
+}
+
 static bool limit_follows(const Query *query) {
-    return query->commandType == CMD_SELECT && query->limitCount != nullptr && !query->hasWindowFuncs &&
-           !query->hasTargetSRFs && query->setOperations == nullptr && query->rowMarks == NIL &&
+    return query->commandType == CMD_SELECT && has_limit(query) && !query->hasWindowFuncs && !query->hasTargetSRFs &&
+           query->setOperations == nullptr && query->rowMarks == NIL &&
            (query->distinctClause == NIL || removes_duplicates(query));
 }
 

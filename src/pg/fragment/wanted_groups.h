@@ -7,6 +7,9 @@
 
 namespace gpuscan {
 
+// Is there a LIMIT? LIMIT NULL, which LIMIT ALL is written as, is none.
+bool has_limit(const Query *query);
+
 // Asks for whatever the query may let the device drop; `having` in the order in which PostgreSQL tests it.
 void ask_for_groups(PlannerInfo *root, List *having, FragmentSpec *spec);
 
