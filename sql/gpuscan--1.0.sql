@@ -134,10 +134,11 @@ worst AS (
     WHERE pg_is_in_recovery() AND big.relpersistence = 'p' AND pages - c.relallvisible > 0.1 * pages ORDER BY hidden DESC, name LIMIT 3),
 -- Elsewhere a page is not cached from a change on until no snapshot is older than that.
 oldest AS (
-    SELECT * FROM (SELECT age(backend_xmin), format('session %s', pid), format('SELECT pg_terminate_backend(%s)', pid) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL
-        UNION ALL SELECT age(transaction), format('prepared transaction %L', gid), format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts
-        UNION ALL SELECT age(xmin), format('replication slot %L', slot_name), format('SELECT pg_drop_replication_slot(%L)', slot_name) FROM pg_replication_slots WHERE xmin IS NOT NULL) s(age, who, remedy)
-    ORDER BY age DESC LIMIT 1)
+    SELECT * FROM (SELECT age(backend_xmin), xact_start, format('session %s', pid), format('SELECT pg_terminate_backend(%s)', pid) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL
+        UNION ALL SELECT age(transaction), prepared, format('prepared transaction %L', gid), format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts
+        UNION ALL SELECT age(xmin), NULL, format('replication slot %L', slot_name), format('SELECT pg_drop_replication_slot(%L)', slot_name) FROM pg_replication_slots WHERE xmin IS NOT NULL) s(age, since, who, remedy)
+    ORDER BY age DESC, since LIMIT 1),
+old AS (SELECT *, age > 100000 OR (age > 0 AND since < clock_timestamp() - interval '5 minutes') AS is_old FROM oldest)
 SELECT 'preload', CASE WHEN preloaded THEN 'ok' ELSE 'missing' END, coalesce('shared_preload_libraries = ' || quote_literal(libraries), CASE WHEN preloaded THEN 'gpuscan is preloaded' END),
     CASE WHEN NOT preloaded THEN format('ALTER SYSTEM SET shared_preload_libraries = %s; then restart the server',
                                         concat_ws(', ', 'gpuscan', nullif(libraries, ''))) END
@@ -184,9 +185,10 @@ UNION ALL
 SELECT 'vacuum', 'look', format('%s: %s %% of its %s pages cannot be cached by a standby', name, 100 * hidden / pages, pages), format('VACUUM %s, on the primary', name)
 FROM worst
 UNION ALL
-SELECT 'old snapshots', CASE WHEN age > 100000 THEN 'look' ELSE 'ok' END, format('%s has a snapshot that is %s transactions old; pages that changed since are read row by row', who, age),
-    CASE WHEN age > 100000 THEN remedy END
-FROM oldest, server WHERE preloaded AND NOT pg_is_in_recovery()
+SELECT 'old snapshots', CASE WHEN is_old THEN 'look' ELSE 'ok' END,
+    format('%s has a snapshot that is %s transactions%s old; pages that changed since are read row by row', who, age, ' and ' || date_trunc('second', clock_timestamp() - since)),
+    CASE WHEN is_old THEN remedy END
+FROM old, server WHERE preloaded AND NOT pg_is_in_recovery()
 UNION ALL
 SELECT 'unlogged', 'look', format('%s, with %s pages, is unlogged, so each query compares all of them with the cache', name, pages), format('ALTER TABLE %s SET LOGGED', name)
 FROM (SELECT * FROM big WHERE relpersistence = 'u' ORDER BY pages DESC, name LIMIT 3) u

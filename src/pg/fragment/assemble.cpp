@@ -134,7 +134,7 @@ static bool add_join_key(Assembly *a, int source, const OpExpr *clause) {
     ir::Index probe_node, build_node;
     a->parts[source].nullable_keys = a->parts[source].nullable_keys || right.nullable;
     if (left.kind == SqlKind::Opaque)
-        return refuse("a join by values that are only handed through");
+        return refuse("a join by values that a device can only store and deliver");
     if (is_coded_kind(left.kind)) { // equal texts have equal codes in one unified dictionary
         int unified = new_unified_dictionary(&a->t);
         bool is_bpchar = left.kind == SqlKind::Bpchar;
@@ -407,7 +407,7 @@ static bool can_filter_groups(const Translation *t, ir::Index node) {
 static bool may_drop_groups(const Assembly *a) {
     for (int i = 0; i < a->outputs.count; ++i)
         if (a->outputs[i].by_bytes)
-            return refuse("a condition or a limit of groups by values that are only handed through");
+            return refuse("a condition or a limit of groups by values that a device can only store and deliver");
     return true;
 }
 

@@ -242,7 +242,7 @@ static bool translate_distinct_values(Translation *t, Aggref *aggref, AggregateS
     if (argument == nullptr || !translate(t, argument, &value))
         return false;
     if (value.kind == SqlKind::Opaque)
-        return refuse("DISTINCT values that are only handed through");
+        return refuse("DISTINCT values that a device can only store and deliver");
     if (!counts && value.mixed_scale)
         return refuse("an aggregate over numeric values of different scales");
     if (is_text_kind(value.kind) && !is_sound_collation(aggref->inputcollid))

@@ -42,7 +42,7 @@ bool translate_comparison(Translation *t, ir::Op op, const TypedExpr &a, const T
     Type type = a.type;
     int32 scale = 0;
     if (a.kind == SqlKind::Opaque || b.kind == SqlKind::Opaque)
-        return refuse("a comparison of values that are only handed through");
+        return refuse("a comparison of values that a device can only store and deliver");
     if (is_integer_kind(a.kind) && is_integer_kind(b.kind)) {
         // A constant that fits takes the column's type, so that the column need not be widened.
         if (a.literal && !b.literal && fits(a.literal_value, b.type))

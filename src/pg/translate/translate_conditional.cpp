@@ -60,7 +60,7 @@ static bool common_shape(Translation *t, const TypedExpr *values, int count, Sql
         return refuse("a conditional expression with a result of a type that no device knows");
     for (int i = 0; i < count; ++i) {
         if (values[i].kind == SqlKind::Opaque)
-            return refuse("a conditional expression over values that are only handed through");
+            return refuse("a conditional expression over values that a device can only store and deliver");
         shape->nullable |= values[i].nullable;
     }
     if (kind != SqlKind::Numeric) {

@@ -341,7 +341,8 @@ bool translate_const(Translation *t, const Const *constant, TypedExpr *out) {
     out->literal = true;
     out->nullable = out->literal_null = constant->constisnull;
     if (kind == SqlKind::Opaque && !constant->constisnull)
-        return refuse("a constant has type %s, which is only handed through", format_type_be(constant->consttype));
+        return refuse("a constant has type %s, which a device can only store and deliver",
+                      format_type_be(constant->consttype));
     if (is_coded_kind(kind)) {
         out->type = Type::Code;
         if (!constant->constisnull)
@@ -409,7 +410,7 @@ bool translate_late_constant(Translation *t, Expr *expr, TypedExpr *out) {
     if (kind == SqlKind::None)
         return refuse("a parameter has type %s, which no device knows", format_type_be(typid));
     if (kind == SqlKind::Opaque)
-        return refuse("a parameter has type %s, which is only handed through", format_type_be(typid));
+        return refuse("a parameter has type %s, which a device can only store and deliver", format_type_be(typid));
     if (is_coded_kind(kind)) {
         *out = TypedExpr{};
         out->kind = kind;

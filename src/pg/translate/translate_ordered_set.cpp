@@ -95,7 +95,7 @@ static bool add_values(Translation *t, Aggref *aggref, AggregateStates *states, 
         return false;
     if (value.kind == SqlKind::Opaque)
         return refuse_with("declare the column as numeric(precision, scale)",
-                           "%s of values that are only handed through", format_procedure(aggref->aggfnoid));
+                           "%s of values that a device can only store and deliver", format_procedure(aggref->aggfnoid));
     out->kind = OutputKind::StateValue;
     out->scale = value.scale;
     out->source = value.source;
