@@ -33,11 +33,10 @@ struct Setting {
 static Setting *settings = nullptr;
 static int nsettings = 0;
 
-// (Those of other libraries are left out: a name with a dot becomes another record when its library is loaded.)
+// (Names that no library has defined are left out: each becomes another record when one does.)
 static bool counts(const config_generic *setting) {
-    if (setting->group == LOGGING_WHAT || setting->group == LOGGING_WHEN || setting->group == LOGGING_WHERE)
-        return false;
-    return setting->group != CUSTOM_OPTIONS || strncmp(setting->name, "gpuscan.", strlen("gpuscan.")) == 0;
+    return setting->group != LOGGING_WHAT && setting->group != LOGGING_WHEN && setting->group != LOGGING_WHERE &&
+           (setting->flags & GUC_CUSTOM_PLACEHOLDER) == 0;
 }
 
 static void find_settings() {

@@ -12,7 +12,7 @@ void set_for_now(const char *setting, double value);
 // Messages below ERROR go neither to the client nor to the log (but for INFO and LOG, which ask nobody).
 void send_errors_only_for_now();
 
-// Of the server's and gpuscan's settings as they are now, but for those of logging: other ones, another hash.
+// Of the settings that the server and its libraries define, as they are now, but for those of logging: other ones, another hash.
 uint64 settings_hash();
 
 } // namespace gpuscan

@@ -151,11 +151,29 @@ ALTER TABLE p DETACH PARTITION p1;
 SELECT runs('SELECT count(*) || '' '' || sum(v) FROM p, (SELECT 1 FROM t WHERE k < 19990 LIMIT 1) x', 3);
 DROP TABLE p2;
 SELECT runs('SELECT count(*) || '' '' || sum(v) FROM p, (SELECT 1 FROM t WHERE k < 19990 LIMIT 1) x', 3);
--- an execution that falls back ends it: the next planning may know better
+-- page costs
+SET gpuscan.random_read_page_cost = 3;
+SELECT runs(:q, 3);
+RESET gpuscan.random_read_page_cost;
+SELECT runs(:q, 3);
+-- what an immutable function of PostgreSQL's reads
+CREATE TEXT SEARCH CONFIGURATION words (COPY = english);
+SELECT runs('SELECT to_tsvector(''plan_cache.words'', ''the dogs'')::text || sum(n) FROM t WHERE k < 19990');
+ALTER TEXT SEARCH CONFIGURATION words ALTER MAPPING FOR asciiword WITH simple;
+SELECT runs('SELECT to_tsvector(''plan_cache.words'', ''the dogs'')::text || sum(n) FROM t WHERE k < 19990');
+-- a setting's value is asked by each planning
+SET plan_cache.k = 19000;
+SELECT runs('SELECT sum(n) FROM t WHERE k < 19990 AND k > current_setting(''plan_cache.k'')::int');
+SET plan_cache.k = 'many';
+SELECT runs('SELECT sum(n) FROM t WHERE k < 19990 AND k > current_setting(''plan_cache.k'')::int');
+-- an execution that falls back ends its statement's plan, and no other one: the next planning may know better
+SELECT runs(:q, 3);
 ALTER TABLE t ADD f float8;
 UPDATE t SET f = CASE WHEN k % 2 = 0 THEN 0.0 ELSE -0.0 END;
 VACUUM (FREEZE, ANALYZE) t;
+SELECT runs(:q, 3);
 SELECT runs('SELECT min(f) FROM t WHERE k < 19990');
+SELECT runs(:q, 1);
 -- more plans than there is room for
 SET gpuscan.plan_cache_size = '200kB';
 SELECT count(*) FILTER (WHERE answer LIKE '%DIFFERENT%') AS different FROM (SELECT runs(format('SELECT sum(n) FROM t JOIN d USING (g) WHERE k < 19990 AND t.g <> %s', i), 3) AS answer FROM generate_series(1, 80) i) x;

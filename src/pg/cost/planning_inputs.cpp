@@ -5,22 +5,48 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "pg/service/area.h"
 
 namespace gpuscan {
 
 static PlanningInputs *noted = nullptr;
-static uint64 surprises = 0;
+static uint32 surprises[256]; // by statement (where several share one, they share their surprises)
 
-void note_planning_inputs(PlanningInputs *to) {
-    noted = to;
-    const protocol::Area *area = service_area();
-    if (to != nullptr && area != nullptr) {
-        to->generation = area->generation.load(std::memory_order_relaxed);
-        to->config_version = area->config_version.load(std::memory_order_relaxed);
-        to->surprises = surprises;
+static uint32 *surprises_of(uint64 statement) { return &surprises[statement % lengthof(surprises)]; }
+
+void note_surprise(uint64 statement) { ++*surprises_of(statement); }
+
+std::string_view statement_text(const char *text, int location, int length) {
+    const std::string_view all = text;
+    const size_t begin = std::min(static_cast<size_t>(std::max(location, 0)), all.size());
+    return all.substr(begin, length > 0 ? static_cast<size_t>(length) : all.size());
+}
+
+uint64 statement_hash(std::string_view text) {
+    return hash_bytes_extended(reinterpret_cast<const unsigned char *>(text.data()), static_cast<int>(text.size()), 0);
+}
+
+PlanningInputs *note_planning_inputs(PlanningInputs *to) { return std::exchange(noted, to); }
+
+static uint32 devices_ready(const protocol::Area *area) {
+    uint32 ready = 0;
+    for (size_t i = 0; i < lengthof(area->devices); ++i)
+        ready |= uint32(area->devices[i].state == static_cast<uint32>(protocol::ServiceState::Ready)) << i;
+    return ready;
+}
+
+PlanningInputs *new_planning_inputs(uint64 statement) {
+    PlanningInputs *inputs = static_cast<PlanningInputs *>(palloc0(sizeof(PlanningInputs)));
+    inputs->statement = statement;
+    inputs->surprises = *surprises_of(statement);
+    if (const protocol::Area *area = service_area()) {
+        inputs->generation = area->generation.load(std::memory_order_relaxed);
+        inputs->config_version = area->config_version.load(std::memory_order_relaxed);
+        inputs->ready = devices_ready(area);
     }
+    return inputs;
 }
 
 static void add_note(const PlanningInput &input) {
@@ -42,9 +68,11 @@ uint64 planning_input(Figure figure, const FigureKey &key) {
 }
 
 static uint64 pages_of_table(const FigureKey &key) {
-    Relation relation = relation_open(key.words[0], NoLock);
+    Relation relation = try_relation_open(key.words[0], AccessShareLock);
+    if (relation == nullptr)
+        return MaxBlockNumber; // it has been dropped
     const BlockNumber pages = RelationGetNumberOfBlocks(relation);
-    relation_close(relation, NoLock);
+    relation_close(relation, AccessShareLock);
     return pages;
 }
 
@@ -52,8 +80,6 @@ void note_table_size(Oid relid) {
     if (noted != nullptr)
         planning_input(pages_of_table, FigureKey{{relid}, 0});
 }
-
-void note_surprise() { ++surprises; }
 
 static auto identity(const PlanningInput &input) {
     const uint32 *words = input.key.words;
@@ -78,7 +104,8 @@ static bool is_about(uint64 now, uint64 then) { return std::max(now, then) - std
 
 bool still_hold(const PlanningInputs *inputs) {
     const protocol::Area *area = service_area();
-    return area != nullptr && inputs->surprises == surprises &&
+    return area != nullptr && inputs->surprises == *surprises_of(inputs->statement) &&
+           inputs->ready == devices_ready(area) &&
            inputs->generation == area->generation.load(std::memory_order_relaxed) &&
            inputs->config_version == area->config_version.load(std::memory_order_relaxed) &&
            std::all_of(inputs->all, inputs->all + inputs->count,

@@ -7,6 +7,8 @@
 
 #include "pg/pg.h"
 
+#include <string_view>
+
 namespace gpuscan {
 
 // What is asked: its meaning is the function's.
@@ -31,23 +33,32 @@ struct PlanningInputs {
     PlanningInput *all; // each as often as somebody has asked
     int count;
     uint32 generation, config_version; // of the device process and of its settings
-    uint64 surprises;                  // see below
+    uint32 ready;                      // which devices were, as bits
+    uint64 statement;                  // as statement_hash()
+    uint32 surprises;                  // that its executions had met
 };
 
 // The figure now, which is noted where somebody wants that.
 uint64 planning_input(Figure figure, const FigureKey &key);
-void note_table_size(Oid relid); // that planning has looked at it; the table is locked
+void note_table_size(Oid relid); // that planning has looked at it
 
-// From now on notes go there, which is empty (NULL: nowhere any more), and the memory is of the context it lies in.
-void note_planning_inputs(PlanningInputs *to);
+// From now on notes go there (NULL: nowhere), and their memory is of the context it lies in. Returns where they went before.
+PlanningInputs *note_planning_inputs(PlanningInputs *to);
+
+// The statement of `text` that a Query or a PlannedStmt has these of.
+std::string_view statement_text(const char *text, int location, int length);
+uint64 statement_hash(std::string_view text);
+
+// Without figures yet, for the planning of a statement.
+PlanningInputs *new_planning_inputs(uint64 statement);
 
 // A copy, each note once, in the current memory context.
 PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs);
 
-// Are they, to a tenth, what a planning would find now? The tables are locked, and none of them is gone.
-bool still_hold(const PlanningInputs *inputs);
+// An execution has met what the plan of the statement did not expect (a fallback): it is planned anew.
+void note_surprise(uint64 statement);
 
-// An execution of this session has met what its plan did not expect (a fallback): no earlier plan of it is to be used again.
-void note_surprise();
+// Are they, to a tenth, what a planning would find now? Tables are locked to be looked at, as by a planning.
+bool still_hold(const PlanningInputs *inputs);
 
 } // namespace gpuscan

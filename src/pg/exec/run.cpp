@@ -302,8 +302,11 @@ bool run_fragment(FragmentRun *run) {
         if (!run->lost && run->parent != nullptr)
             note_outcome(run->form, finished);
     }
-    if (!finished)
-        note_surprise();
+    if (!finished && run->parent != nullptr) {
+        const EState *state = run->parent->state;
+        const PlannedStmt *plan = state->es_plannedstmt;
+        note_surprise(statement_hash(statement_text(state->es_sourceText, plan->stmt_location, plan->stmt_len)));
+    }
     MemoryContextSwitchTo(old);
     return finished;
 }

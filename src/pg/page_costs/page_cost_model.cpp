@@ -303,6 +303,10 @@ static void tier_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptI
 
 static bool hooks_are_set() { return get_relation_info_hook == tier_relation_info; }
 
+get_relation_info_hook_type others_relation_info_hook() {
+    return hooks_are_set() ? previous_info_hook : get_relation_info_hook;
+}
+
 static void set_hooks() {
     previous_info_hook = get_relation_info_hook;
     get_relation_info_hook = tier_relation_info;

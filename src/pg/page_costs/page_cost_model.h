@@ -17,6 +17,9 @@ using PlanStatement = PlannedStmt *(*)(Query *parse, const char *query_string, i
 PlannedStmt *plan_with_page_cost_model(PlanStatement plan, Query *parse, const char *query_string, int options,
                                        ParamListInfo params);
 
+// That of another library; NULL: none.
+get_relation_info_hook_type others_relation_info_hook();
+
 // In the place of standard_join_search.
 RelOptInfo *search_joins_with_page_cost_model(PlannerInfo *root, int levels_needed, List *initial_rels);
 inline RelOptInfo *search_joins(PlannerInfo *root, int levels_needed, List *initial_rels) {

@@ -12,12 +12,13 @@
 
 #include "pg/cost/planning_inputs.h"
 #include "pg/guc.h"
+#include "pg/page_costs/page_cost_model.h"
 #include "pg/settings.h"
 
 namespace gpuscan {
 
 constexpr int max_plans = 64;
-constexpr int max_texts = 256;                // whose plans may be kept when they come again
+constexpr int max_texts = 1024;               // whose plans may be kept when they come again
 constexpr TimestampTz max_age = 60 * 1000000; // us
 
 struct StatementKey {
@@ -33,6 +34,7 @@ struct CachedPlan {
     PlannedStmt *plan;
     PlanningInputs *inputs;
     TimestampTz made;
+    TransactionId xmin; // an index may be too new for a snapshot that is older (pg_index.indcheckxmin)
     uint64 last_use;
     Size bytes;
     bool valid;
@@ -103,19 +105,11 @@ static void watch_discard(PlannedStmt *statement, const char *query_string, bool
 
 // ---- which statements ----
 
-// Of all statements of `text`, this one.
 static std::string_view text_of(const Query *query, const char *text) {
-    const std::string_view all = text;
-    const size_t begin = std::min(static_cast<size_t>(std::max(query->stmt_location, 0)), all.size());
-    return all.substr(begin, query->stmt_len > 0 ? static_cast<size_t>(query->stmt_len) : all.size());
+    return statement_text(text, query->stmt_location, query->stmt_len);
 }
 
-static uint64 hash_of_text(const Query *query, const char *text) {
-    const std::string_view statement = text_of(query, text);
-    return hash_bytes_extended(reinterpret_cast<const unsigned char *>(statement.data()),
-                               static_cast<int>(statement.size()), 0) |
-           1;
-}
+static uint64 *place_of_text(uint64 hash) { return &texts[hash % max_texts]; }
 
 static StatementKey key_of(uint64 text, int options) {
     StatementKey key{text, settings_hash(), InvalidOid, 0, options};
@@ -128,13 +122,17 @@ static bool same_key(const StatementKey &a, const StatementKey &b) {
            a.security_context == b.security_context && a.options == b.options;
 }
 
-static bool is_users_function(Oid function, void *) { return function >= FirstNormalObjectId; }
+// A user's function that calls itself immutable may answer otherwise; the key has no settings that users name.
+static bool reads_unknown_state(Oid function, void *) {
+    return function >= FirstNormalObjectId || function == F_CURRENT_SETTING_TEXT ||
+           function == F_CURRENT_SETTING_TEXT_BOOL;
+}
 
 // Does its planning depend on what neither its tree nor a catalog tells?
 static bool depends_on_more(Node *node, void *context) {
     if (node == nullptr)
         return false;
-    if (IsA(node, CoerceToDomain) || check_functions_in_node(node, is_users_function, nullptr))
+    if (IsA(node, CoerceToDomain) || check_functions_in_node(node, reads_unknown_state, nullptr))
         return true;
     if (!IsA(node, Query))
         return walk_expression(node, depends_on_more, context);
@@ -149,15 +147,27 @@ static bool depends_on_more(Node *node, void *context) {
     return query->commandType != CMD_SELECT || query->rowMarks != NIL || walk_query(query, depends_on_more, context, 0);
 }
 
+// Is a partition being detached concurrently? Whether it is there depends on the snapshot then. (The relation is locked.)
+static bool is_losing_partition(const RangeTblEntry *rte) {
+    if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE)
+        return false;
+    Relation relation = table_open(rte->relid, NoLock);
+    const bool losing = RelationGetPartitionDesc(relation, true)->detached_exist;
+    table_close(relation, NoLock);
+    return losing;
+}
+
 // Foreign tables can be partitions. (Where estimates come from another extension, they may change unseen.)
 static bool can_be_cached(const PlannedStmt *plan) {
-    if (plan->dependsOnRole || get_relation_info_hook != nullptr || get_relation_stats_hook != nullptr ||
+    if (plan->dependsOnRole || others_relation_info_hook() != nullptr || get_relation_stats_hook != nullptr ||
         get_index_stats_hook != nullptr)
         return false;
     ListCell *cell;
-    foreach (cell, plan->rtable)
-        if (lfirst_node(RangeTblEntry, cell)->relkind == RELKIND_FOREIGN_TABLE)
+    foreach (cell, plan->rtable) {
+        const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+        if (rte->relkind == RELKIND_FOREIGN_TABLE || is_losing_partition(rte))
             return false;
+    }
     return true;
 }
 
@@ -165,8 +175,9 @@ static bool can_be_cached(const PlannedStmt *plan) {
 
 static Size size_limit() { return static_cast<Size>(guc_plan_cache_size) * 1024; }
 
-static void make_room(Size bytes) {
-    while (nplans > 0 && (nplans == max_plans || bytes_used + bytes > size_limit())) {
+// For so many plans more.
+static void make_room(int count, Size bytes) {
+    while (nplans > 0 && (nplans + count > max_plans || bytes_used + bytes > size_limit())) {
         int oldest = 0;
         for (int i = 1; i < nplans; ++i)
             if (plans[i]->last_use < plans[oldest]->last_use)
@@ -192,6 +203,11 @@ static void lock_relations(const PlannedStmt *plan) {
     }
 }
 
+static bool is_young(const CachedPlan *plan) {
+    const TimestampTz age = GetCurrentTimestamp() - plan->made;
+    return age >= 0 && age <= max_age; // (the clock may have been set back)
+}
+
 static CachedPlan *find(const StatementKey &key) {
     for (int i = nplans; i-- > 0;) {
         if (!plans[i]->valid)
@@ -210,18 +226,18 @@ static bool is_known(uint64 text) {
 }
 
 PlannedStmt *cached_plan(const Query *query, const char *text, int options) {
-    if (guc_plan_cache_size == 0)
-        forget_all();
+    make_room(0, 0); // (somebody may have made it smaller)
     if (nplans == 0)
         return nullptr;
-    const uint64 hash = hash_of_text(query, text);
+    const uint64 hash = statement_hash(text_of(query, text));
     CachedPlan *cached = is_known(hash) ? find(key_of(hash, options)) : nullptr;
     if (cached == nullptr || !equal(cached->query, query))
         return nullptr;
     lock_relations(cached->plan);
     // (Whoever had a lock that was waited for has told by now what he changed.)
     const bool holds = cached->valid && can_be_cached(cached->plan) &&
-                       GetCurrentTimestamp() - cached->made <= max_age && still_hold(cached->inputs) &&
+                       TransactionIdPrecedesOrEquals(cached->xmin, TransactionXmin) && is_young(cached) &&
+                       still_hold(cached->inputs) &&
                        cached->valid; // (to look at a table may have told that it changed)
     if (!holds) {
         cached->valid = false;
@@ -232,24 +248,20 @@ PlannedStmt *cached_plan(const Query *query, const char *text, int options) {
 }
 
 PlanToCache *begin_plan_to_cache(const Query *query, const char *text, int options) {
-    const uint64 hash = hash_of_text(query, text);
-    if (guc_plan_cache_size == 0 || texts[hash % max_texts] != hash)
+    const uint64 hash = statement_hash(text_of(query, text));
+    if (guc_plan_cache_size == 0 || *place_of_text(hash) != hash)
         return nullptr;
     if (depends_on_more(reinterpret_cast<Node *>(const_cast<Query *>(query)), nullptr))
         return nullptr;
     PlanToCache *planned = static_cast<PlanToCache *>(palloc0(sizeof *planned));
     planned->key = key_of(hash, options);
     planned->query = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
-    planned->inputs = static_cast<PlanningInputs *>(palloc0(sizeof(PlanningInputs)));
+    planned->inputs = new_planning_inputs(hash);
     planned->changes = changes;
-    note_planning_inputs(planned->inputs);
     return planned;
 }
 
-void leave_plan_to_cache(const PlanToCache *planned) {
-    if (planned != nullptr)
-        note_planning_inputs(nullptr);
-}
+PlanningInputs *inputs_of(const PlanToCache *planned) { return planned != nullptr ? planned->inputs : nullptr; }
 
 // In a context of its own, which bears the statement's text (pg_backend_memory_contexts); an ERROR on the way leaves nothing behind.
 static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text, const PlannedStmt *plan) {
@@ -262,6 +274,7 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
     entry->plan = static_cast<PlannedStmt *>(copyObject(const_cast<PlannedStmt *>(plan)));
     entry->inputs = copy_planning_inputs(planned->inputs);
     entry->made = GetCurrentTimestamp();
+    entry->xmin = TransactionXmin;
     entry->last_use = ++uses;
     entry->valid = true;
     entry->context = context;
@@ -272,8 +285,8 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
 }
 
 void cache_plan(PlanToCache *planned, const Query *query, const char *text, const PlannedStmt *plan) {
-    const uint64 hash = hash_of_text(query, text);
-    texts[hash % max_texts] = hash;
+    const uint64 hash = statement_hash(text_of(query, text));
+    *place_of_text(hash) = hash;
     if (planned == nullptr || planned->changes != changes || !can_be_cached(plan))
         return;
     for (int i = nplans; i-- > 0;)
@@ -284,7 +297,7 @@ void cache_plan(PlanToCache *planned, const Query *query, const char *text, cons
         MemoryContextDelete(entry->context);
         return;
     }
-    make_room(entry->bytes);
+    make_room(1, entry->bytes);
     MemoryContextSetParent(entry->context, CacheMemoryContext);
     plans[nplans++] = entry;
     bytes_used += entry->bytes;
@@ -295,7 +308,9 @@ void plan_cache_init() {
     ProcessUtility_hook = watch_discard;
     CacheRegisterRelcacheCallback(relation_has_changed, 0);
     // (Statistics by themselves: an ANALYZE that finds as many rows as before leaves pg_class as it is.)
-    for (const int catalog : {PROCOID, OPEROID, AMOPOPID, NAMESPACEOID, STATRELATTINH})
+    // What immutable functions of PostgreSQL's read, and planning has folded: text search, encodings.
+    for (const int catalog : {PROCOID, OPEROID, AMOPOPID, NAMESPACEOID, STATRELATTINH, TSCONFIGOID, TSCONFIGMAP,
+                              TSDICTOID, TSTEMPLATEOID, TSPARSEROID, CONDEFAULT})
         CacheRegisterSyscacheCallback(catalog, catalog_has_changed, 0);
 }
 

@@ -4,13 +4,16 @@
 // PostgreSQL keeps the plans of prepared statements; here it is done for a text that is sent again, under the same settings, by the same
 // user, in one session. The rules are those of plancache.c: the plan's relations are locked, then it is looked whether any catalog has
 // said meanwhile that it changed. More is asked than there, since whoever sends a text expects a plan of now: the tables and what is cached
-// of them are as large as they were (cost/planning_inputs.h), no execution has fallen back since, and the plan is a minute old at most.
+// of them are as large as they were (cost/planning_inputs.h), no execution of it has fallen back since, and the plan is a minute old at most.
 //
 // Only plans in which a device takes part are kept, of a text that comes for the second time, whose functions are all PostgreSQL's own:
-// a user's function that calls itself immutable is evaluated by each planning, and may answer otherwise.
+// a user's function that calls itself immutable is evaluated by each planning, and may answer otherwise. Other libraries that take part in
+// planning (planner_hook) are not asked for a kept plan; what they are told by settings makes another plan of it.
 #pragma once
 
 #include "pg/pg.h"
+
+#include "pg/cost/planning_inputs.h"
 
 namespace gpuscan {
 
@@ -22,12 +25,13 @@ struct PlanToCache;
 // A copy of the plan that is kept for the statement, ready to be executed. NULL: it has to be planned.
 PlannedStmt *cached_plan(const Query *query, const char *text, int options);
 
-// Before the planner, which scribbles on it, gets the query of an outermost statement. NULL: the plan will not be kept. Notes are taken
-// until leave_plan_to_cache(), which an ERROR is to call, too.
+// Before the planner, which scribbles on it, gets the query of an outermost statement. NULL: the plan will not be kept.
 PlanToCache *begin_plan_to_cache(const Query *query, const char *text, int options);
-void leave_plan_to_cache(const PlanToCache *planned);
 
-// The statement has been planned, and a device takes part. `planned`: NULL, or left already.
+// What its planning is to note its inputs in; NULL of NULL.
+PlanningInputs *inputs_of(const PlanToCache *planned);
+
+// The statement has been planned, and a device takes part. `planned`: may be NULL.
 void cache_plan(PlanToCache *planned, const Query *query, const char *text, const PlannedStmt *plan);
 
 } // namespace gpuscan

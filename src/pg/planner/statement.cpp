@@ -366,6 +366,16 @@ static bool is_refused(Query *query) {
     return reason != nullptr;
 }
 
+static bool reads_users_table(const PlannedStmt *plan) {
+    ListCell *cell;
+    foreach (cell, plan->rtable) {
+        const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+        if (rte->rtekind == RTE_RELATION && rte->relid >= FirstNormalObjectId)
+            return true;
+    }
+    return false;
+}
+
 // The general reasons count where there is no special one, and no part runs on a device.
 static void tell_reasons(const PlanAlternative *best, bool any) {
     any |= refusals_release(&best->refusals);
@@ -373,6 +383,8 @@ static void tell_reasons(const PlanAlternative *best, bool any) {
         return;
     if (guc_offload == OFFLOAD_AUTO && told_to == nullptr && best->plan->planTree->total_cost < min_worth())
         refuse_statement("PostgreSQL takes less time for it than a device needs to begin", nullptr);
+    else if (guc_offload == OFFLOAD_AUTO && reads_users_table(best->plan))
+        refuse_statement("PostgreSQL's plan is estimated to take less time than one with a device", nullptr);
     else
         refuse_statement("no table that a device could read", nullptr);
 }
@@ -406,19 +418,20 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     return best.plan;
 }
 
-// `lasts`: as above, and the plan may be executed under other snapshots than this one. `to_cache`: NULL, or what takes notes meanwhile.
+// `lasts`: as above, and the plan may be executed under other snapshots than this one. `to_cache`: NULL, or who notes what planning finds.
 static PlannedStmt *plan_anew(Query *parse, PlannerCall *call, bool enabled, PlanToCache *to_cache, bool *lasts) {
     allow_rows_of_cursor(call);
     PlannedStmt *volatile plan = nullptr;
     volatile bool is_transient = false;
     const bool outer =
         exchange_transience(false); // (of a statement whose planning calls a function that plans, and may catch errors)
+    PlanningInputs *const outer_inputs = note_planning_inputs(inputs_of(to_cache));
     PG_TRY();
     { plan = plan_alternatives(parse, call, enabled, lasts); }
     PG_FINALLY();
     {
         is_transient = exchange_transience(outer);
-        leave_plan_to_cache(to_cache);
+        note_planning_inputs(outer_inputs);
     }
     PG_END_TRY();
     plan->transientPlan |= is_transient;
@@ -426,7 +439,7 @@ static PlannedStmt *plan_anew(Query *parse, PlannerCall *call, bool enabled, Pla
     return plan;
 }
 
-static bool may_be_kept(const Query *query, const PlannerCall *call) {
+static bool may_be_cached(const Query *query, const PlannerCall *call) {
     return planning == nullptr && told_to == nullptr && !refusals_wanted() && call->params == nullptr &&
            call->query_string != nullptr && !is_cursor(call->options) && query->commandType == CMD_SELECT;
 }
@@ -437,7 +450,7 @@ static PlannedStmt *plan_call(Query *parse, PlannerCall *call) {
     if (!enabled && planning == nullptr && told_to == nullptr && !refusals_wanted())
         return plan_as_usual(parse, call);
     bool lasts = false;
-    if (!enabled || !may_be_kept(parse, call))
+    if (!enabled || !may_be_cached(parse, call))
         return plan_anew(parse, call, enabled, nullptr, &lasts);
     if (PlannedStmt *cached = cached_plan(parse, call->query_string, call->options))
         return cached;
