@@ -14,7 +14,7 @@ VACUUM (FREEZE, ANALYZE) t, d;
 
 -- What each of so many executions was: planned, or with the plan of an earlier one; and its answer, with PostgreSQL's where that differs.
 -- (To plan "k < 19990" is to ask the index for the largest k, which the statistics count.)
-CREATE FUNCTION runs(query text, times int DEFAULT 4) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION runs(query text, times int DEFAULT 4, value text DEFAULT NULL, number int DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
     expected text;
@@ -22,11 +22,11 @@ DECLARE
     what text := '';
 BEGIN
     SET LOCAL gpuscan.offload = off;
-    EXECUTE query INTO expected;
+    EXECUTE query INTO expected USING value, number;
     SET LOCAL gpuscan.offload = force;
     FOR i IN 1 .. times LOOP
         before := pg_stat_get_xact_numscans('plan_cache.t_k'::regclass);
-        EXECUTE query INTO answer;
+        EXECUTE query INTO answer USING value, number;
         what := what || CASE WHEN pg_stat_get_xact_numscans('plan_cache.t_k'::regclass) > before THEN 'planned ' ELSE 'kept ' END;
         IF answer IS DISTINCT FROM expected THEN
             RETURN format('DIFFERENT: %s, not %s (%s)', answer, expected, what);
@@ -161,6 +161,18 @@ CREATE TEXT SEARCH CONFIGURATION words (COPY = english);
 SELECT runs('SELECT to_tsvector(''plan_cache.words'', ''the dogs'')::text || sum(n) FROM t WHERE k < 19990');
 ALTER TEXT SEARCH CONFIGURATION words ALTER MAPPING FOR asciiword WITH simple;
 SELECT runs('SELECT to_tsvector(''plan_cache.words'', ''the dogs'')::text || sum(n) FROM t WHERE k < 19990');
+-- values of parameters
+SELECT value, runs('SELECT sum(n) FROM t WHERE k < 19990 AND s = $1', 3, value) FROM unnest('{s1,s2,NULL,s1,s2,NULL,s}'::text[]) WITH ORDINALITY x(value, number) ORDER BY number;
+SELECT runs('SELECT sum(n) FROM t WHERE k < 19990 AND s = $1 AND g < $2', 3, 's1', 4), runs('SELECT sum(n) FROM t WHERE k < 19990 AND s = $1 AND g < $2', 3, 's1', 5);
+SET plan_cache_mode = force_custom_plan;
+PREPARE custom(int) AS SELECT sum(n) FROM t WHERE k < 19990 AND g = $1;
+EXECUTE custom(1);
+EXECUTE custom(2);
+EXECUTE custom(1);
+EXECUTE custom(2);
+EXECUTE custom(1);
+SELECT count(*) AS kept FROM pg_backend_memory_contexts WHERE name = 'gpuscan cached plan' AND ident LIKE 'PREPARE custom%';
+RESET plan_cache_mode;
 -- a setting's value is asked by each planning
 SET plan_cache.k = 19000;
 SELECT runs('SELECT sum(n) FROM t WHERE k < 19990 AND k > current_setting(''plan_cache.k'')::int');

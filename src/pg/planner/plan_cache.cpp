@@ -1,8 +1,8 @@
 // See plan_cache.h. Invariant: an entry that is valid holds a plan that planning its query now could have come to, but for what a minute
 // changes in statistics of the machine.
 //
-// A statement is known by the hash of its text; that its tree, after analysis and rewriting (views, policies), is the same is compared
-// (equal()). So names that have come to mean other objects, and another row security, make another statement of it.
+// A statement is known by the hash of its text and of its parameters' values; that these, and its tree after analysis and rewriting (views,
+// policies), are the same is compared. So names that have come to mean other objects, and another row security, make another statement of it.
 #include "pg/pg.h"
 
 #include "pg/planner/plan_cache.h"
@@ -18,11 +18,12 @@
 namespace gpuscan {
 
 constexpr int max_plans = 64;
-constexpr int max_texts = 1024;               // whose plans may be kept when they come again
+constexpr int max_statements = 1024;          // whose plans may be kept when they come again
 constexpr TimestampTz max_age = 60 * 1000000; // us
 
 struct StatementKey {
-    uint64 text, settings;
+    uint64 hash, settings;
+    ParamListInfo values; // that the planner is told; NULL: none
     Oid user;
     int security_context; // restricted operations, and row security
     int options;
@@ -52,8 +53,8 @@ static CachedPlan *plans[max_plans];
 static int nplans = 0;
 static Size bytes_used = 0;
 static uint64 uses = 0;
-static uint64 changes = 0;      // that catalogs have told
-static uint64 texts[max_texts]; // hashes, of statements that a device takes part in
+static uint64 changes = 0;                // that catalogs have told
+static uint64 statements[max_statements]; // hashes, of those that a device takes part in
 static ProcessUtility_hook_type previous_utility_hook = nullptr;
 
 // ---- what makes a plan invalid ----
@@ -105,21 +106,63 @@ static void watch_discard(PlannedStmt *statement, const char *query_string, bool
 
 // ---- which statements ----
 
-static std::string_view text_of(const Query *query, const char *text) {
-    return statement_text(text, query->stmt_location, query->stmt_len);
+static std::string_view text_of(const SentStatement *sent) {
+    return statement_text(sent->text, sent->query->stmt_location, sent->query->stmt_len);
 }
 
-static uint64 *place_of_text(uint64 hash) { return &texts[hash % max_texts]; }
+struct TypeStorage {
+    int16 length;
+    bool by_value;
+};
 
-static StatementKey key_of(uint64 text, int options) {
-    StatementKey key{text, settings_hash(), InvalidOid, 0, options};
+static TypeStorage storage_of(Oid type) {
+    TypeStorage storage{0, true};
+    if (OidIsValid(type))
+        get_typlenbyval(type, &storage.length, &storage.by_value);
+    return storage;
+}
+
+static uint64 hash_of_values(ParamListInfo values) {
+    uint64 hash = 0;
+    for (int i = 0; values != nullptr && i < values->numParams; ++i) {
+        const ParamExternData &value = values->params[i];
+        const TypeStorage storage = storage_of(value.ptype);
+        const uint32 its = value.isnull ? 0 : datum_image_hash(value.value, storage.by_value, storage.length);
+        hash = hash_combine64(hash, hash_combine(value.ptype, its));
+    }
+    return hash;
+}
+
+static bool same_values(ParamListInfo a, ParamListInfo b) {
+    if (a == nullptr || b == nullptr)
+        return a == b;
+    bool same = a->numParams == b->numParams;
+    for (int i = 0; same && i < a->numParams; ++i) {
+        const ParamExternData &one = a->params[i], &other = b->params[i];
+        same = one.ptype == other.ptype && one.pflags == other.pflags && one.isnull == other.isnull;
+        if (!same || one.isnull)
+            continue;
+        const TypeStorage storage = storage_of(one.ptype);
+        same = datum_image_eq(one.value, other.value, storage.by_value, storage.length);
+    }
+    return same;
+}
+
+static uint64 hash_of(const SentStatement *sent) {
+    return statement_hash(text_of(sent)) ^ hash_of_values(sent->values);
+}
+
+static uint64 *place_of(uint64 hash) { return &statements[hash % max_statements]; }
+
+static StatementKey key_of(const SentStatement *sent, uint64 hash) {
+    StatementKey key{hash, settings_hash(), sent->values, InvalidOid, 0, sent->options};
     GetUserIdAndSecContext(&key.user, &key.security_context);
     return key;
 }
 
 static bool same_key(const StatementKey &a, const StatementKey &b) {
-    return a.text == b.text && a.settings == b.settings && a.user == b.user &&
-           a.security_context == b.security_context && a.options == b.options;
+    return a.hash == b.hash && a.settings == b.settings && a.user == b.user &&
+           a.security_context == b.security_context && a.options == b.options && same_values(a.values, b.values);
 }
 
 // A user's function that calls itself immutable may answer otherwise; the key has no settings that users name.
@@ -218,20 +261,20 @@ static CachedPlan *find(const StatementKey &key) {
     return nullptr;
 }
 
-static bool is_known(uint64 text) {
+static bool is_known(uint64 hash) {
     for (int i = 0; i < nplans; ++i)
-        if (plans[i]->key.text == text)
+        if (plans[i]->key.hash == hash)
             return true;
     return false;
 }
 
-PlannedStmt *cached_plan(const Query *query, const char *text, int options) {
+PlannedStmt *cached_plan(const SentStatement *sent) {
     make_room(0, 0); // (somebody may have made it smaller)
     if (nplans == 0)
         return nullptr;
-    const uint64 hash = statement_hash(text_of(query, text));
-    CachedPlan *cached = is_known(hash) ? find(key_of(hash, options)) : nullptr;
-    if (cached == nullptr || !equal(cached->query, query))
+    const uint64 hash = hash_of(sent);
+    CachedPlan *cached = is_known(hash) ? find(key_of(sent, hash)) : nullptr;
+    if (cached == nullptr || !equal(cached->query, sent->query))
         return nullptr;
     lock_relations(cached->plan);
     // (Whoever had a lock that was waited for has told by now what he changed.)
@@ -244,19 +287,19 @@ PlannedStmt *cached_plan(const Query *query, const char *text, int options) {
         return nullptr;
     }
     cached->last_use = ++uses;
-    return copy_for(cached, query);
+    return copy_for(cached, sent->query);
 }
 
-PlanToCache *begin_plan_to_cache(const Query *query, const char *text, int options) {
-    const uint64 hash = statement_hash(text_of(query, text));
-    if (guc_plan_cache_size == 0 || *place_of_text(hash) != hash)
-        return nullptr;
-    if (depends_on_more(reinterpret_cast<Node *>(const_cast<Query *>(query)), nullptr))
+PlanToCache *begin_plan_to_cache(const SentStatement *sent) {
+    const uint64 hash = hash_of(sent);
+    Query *const query = const_cast<Query *>(sent->query);
+    if (guc_plan_cache_size == 0 || *place_of(hash) != hash ||
+        depends_on_more(reinterpret_cast<Node *>(query), nullptr))
         return nullptr;
     PlanToCache *planned = static_cast<PlanToCache *>(palloc0(sizeof *planned));
-    planned->key = key_of(hash, options);
-    planned->query = static_cast<Query *>(copyObject(const_cast<Query *>(query)));
-    planned->inputs = new_planning_inputs(hash);
+    planned->key = key_of(sent, hash);
+    planned->query = static_cast<Query *>(copyObject(query));
+    planned->inputs = new_planning_inputs(statement_hash(text_of(sent)));
     planned->changes = changes;
     return planned;
 }
@@ -270,6 +313,7 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
     const MemoryContext before = MemoryContextSwitchTo(context);
     CachedPlan *entry = static_cast<CachedPlan *>(palloc0(sizeof *entry));
     entry->key = planned->key;
+    entry->key.values = copyParamList(planned->key.values);
     entry->query = static_cast<Query *>(copyObject(planned->query));
     entry->plan = static_cast<PlannedStmt *>(copyObject(const_cast<PlannedStmt *>(plan)));
     entry->inputs = copy_planning_inputs(planned->inputs);
@@ -284,15 +328,15 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
     return entry;
 }
 
-void cache_plan(PlanToCache *planned, const Query *query, const char *text, const PlannedStmt *plan) {
-    const uint64 hash = statement_hash(text_of(query, text));
-    *place_of_text(hash) = hash;
+void cache_plan(PlanToCache *planned, const SentStatement *sent, const PlannedStmt *plan) {
+    const uint64 hash = hash_of(sent);
+    *place_of(hash) = hash;
     if (planned == nullptr || planned->changes != changes || !can_be_cached(plan))
         return;
     for (int i = nplans; i-- > 0;)
         if (!plans[i]->valid || same_key(plans[i]->key, planned->key))
             forget(i);
-    CachedPlan *entry = make_entry(planned, text_of(query, text), plan);
+    CachedPlan *entry = make_entry(planned, text_of(sent), plan);
     if (entry->bytes > size_limit()) {
         MemoryContextDelete(entry->context);
         return;

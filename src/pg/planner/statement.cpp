@@ -439,9 +439,11 @@ static PlannedStmt *plan_anew(Query *parse, PlannerCall *call, bool enabled, Pla
     return plan;
 }
 
+// (Values that have to be fetched are variables of PL/pgSQL, which seldom are what they were.)
 static bool may_be_cached(const Query *query, const PlannerCall *call) {
-    return planning == nullptr && told_to == nullptr && !refusals_wanted() && call->params == nullptr &&
-           call->query_string != nullptr && !is_cursor(call->options) && query->commandType == CMD_SELECT;
+    return planning == nullptr && told_to == nullptr && !refusals_wanted() &&
+           (call->params == nullptr || call->params->paramFetch == nullptr) && call->query_string != nullptr &&
+           !is_cursor(call->options) && query->commandType == CMD_SELECT;
 }
 
 static PlannedStmt *plan_call(Query *parse, PlannerCall *call) {
@@ -452,12 +454,13 @@ static PlannedStmt *plan_call(Query *parse, PlannerCall *call) {
     bool lasts = false;
     if (!enabled || !may_be_cached(parse, call))
         return plan_anew(parse, call, enabled, nullptr, &lasts);
-    if (PlannedStmt *cached = cached_plan(parse, call->query_string, call->options))
+    const SentStatement sent{parse, call->query_string, call->params, call->options};
+    if (PlannedStmt *cached = cached_plan(&sent))
         return cached;
-    PlanToCache *to_cache = begin_plan_to_cache(parse, call->query_string, call->options);
+    PlanToCache *to_cache = begin_plan_to_cache(&sent);
     PlannedStmt *plan = plan_anew(parse, call, enabled, to_cache, &lasts);
     if (lasts)
-        cache_plan(to_cache, parse, call->query_string, plan);
+        cache_plan(to_cache, &sent, plan);
     return plan;
 }
 
