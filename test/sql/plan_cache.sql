@@ -139,6 +139,21 @@ SET ROLE regress_plan_cache_a;
 SELECT runs(:q, 3);
 RESET ROLE;
 ALTER TABLE t DISABLE ROW LEVEL SECURITY;
+-- a function that planning has folded, and that its user may not call any more
+BEGIN;
+SET LOCAL gpuscan.offload = force;
+REVOKE EXECUTE ON FUNCTION lower(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION lower(text) TO regress_plan_cache_a;
+GRANT regress_plan_cache_a TO regress_plan_cache_b;
+SET LOCAL ROLE regress_plan_cache_b;
+SELECT sum(n) FROM t WHERE s = lower('S1');
+SELECT sum(n) FROM t WHERE s = lower('S1');
+SELECT sum(n) FROM t WHERE s = lower('S1');
+RESET ROLE;
+REVOKE regress_plan_cache_a FROM regress_plan_cache_b;
+SET LOCAL ROLE regress_plan_cache_b;
+SELECT sum(n) FROM t WHERE s = lower('S1');
+ROLLBACK;
 -- partitions that come and go
 CREATE TABLE p (k int, v int) PARTITION BY RANGE (k);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (100);

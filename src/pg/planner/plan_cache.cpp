@@ -352,9 +352,9 @@ void plan_cache_init() {
     ProcessUtility_hook = watch_discard;
     CacheRegisterRelcacheCallback(relation_has_changed, 0);
     // (Statistics by themselves: an ANALYZE that finds as many rows as before leaves pg_class as it is.)
-    // What immutable functions of PostgreSQL's read, and planning has folded: text search, encodings.
+    // What immutable functions read that planning has folded (text search, encodings), and who may call them.
     for (const int catalog : {PROCOID, OPEROID, AMOPOPID, NAMESPACEOID, STATRELATTINH, TSCONFIGOID, TSCONFIGMAP,
-                              TSDICTOID, TSTEMPLATEOID, TSPARSEROID, CONDEFAULT})
+                              TSDICTOID, TSTEMPLATEOID, TSPARSEROID, CONDEFAULT, AUTHOID, AUTHMEMROLEMEM})
         CacheRegisterSyscacheCallback(catalog, catalog_has_changed, 0);
 }
 
