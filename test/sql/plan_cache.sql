@@ -111,6 +111,13 @@ CREATE FUNCTION rate() RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN
 SELECT runs('SELECT sum(n) FROM t WHERE k < 19990 AND g = rate()');
 UPDATE rates SET rate = 4;
 SELECT runs('SELECT sum(n) FROM t WHERE k < 19990 AND g = rate()');
+CREATE TABLE checked (k int, v int, CHECK (v < rate() * 100));
+CREATE TABLE checked_child (CHECK (k < rate())) INHERITS (checked);
+UPDATE rates SET rate = 30000;
+INSERT INTO checked_child SELECT i, i % 10 FROM generate_series(1, 20000) i;
+SELECT runs('SELECT count(*) FROM checked, (SELECT 1 FROM t WHERE k < 19990 LIMIT 1) x WHERE checked.k > 100');
+UPDATE rates SET rate = 50;
+SELECT runs('SELECT count(*) FROM checked, (SELECT 1 FROM t WHERE k < 19990 LIMIT 1) x WHERE checked.k > 100');
 -- row security, by role and by setting
 CREATE ROLE regress_plan_cache_a;
 CREATE ROLE regress_plan_cache_b;

@@ -19,7 +19,7 @@ static uint32 *surprises_of(uint64 statement) { return &surprises[statement % le
 void note_surprise(uint64 statement) { ++*surprises_of(statement); }
 
 std::string_view statement_text(const char *text, int location, int length) {
-    const std::string_view all = text;
+    const std::string_view all = text != nullptr ? text : "";
     const size_t begin = std::min(static_cast<size_t>(std::max(location, 0)), all.size());
     return all.substr(begin, length > 0 ? static_cast<size_t>(length) : all.size());
 }
@@ -68,11 +68,9 @@ uint64 planning_input(Figure figure, const FigureKey &key) {
 }
 
 static uint64 pages_of_table(const FigureKey &key) {
-    Relation relation = try_relation_open(key.words[0], AccessShareLock);
-    if (relation == nullptr)
-        return MaxBlockNumber; // it has been dropped
+    Relation relation = relation_open(key.words[0], NoLock);
     const BlockNumber pages = RelationGetNumberOfBlocks(relation);
-    relation_close(relation, AccessShareLock);
+    relation_close(relation, NoLock);
     return pages;
 }
 
@@ -87,7 +85,9 @@ static auto identity(const PlanningInput &input) {
                            input.key.device);
 }
 
-PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs) {
+static bool is_table_size(const PlanningInput &input) { return input.figure == pages_of_table; }
+
+PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs, const List *tables) {
     PlanningInputs *copy = static_cast<PlanningInputs *>(palloc(sizeof *copy));
     *copy = *inputs;
     copy->all =
@@ -96,20 +96,39 @@ PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs) {
     std::sort(copy->all, end, [](const PlanningInput &a, const PlanningInput &b) { return identity(a) < identity(b); });
     end = std::unique(copy->all, end,
                       [](const PlanningInput &a, const PlanningInput &b) { return identity(a) == identity(b); });
+    end = std::remove_if(copy->all, end, [tables](const PlanningInput &input) {
+        return is_table_size(input) && !list_member_oid(tables, input.key.words[0]);
+    });
+    const PlanningInput *sizes =
+        std::partition(copy->all, end, [](const PlanningInput &input) { return !is_table_size(input); });
     copy->count = static_cast<int>(end - copy->all);
+    copy->sizes = static_cast<int>(end - sizes);
     return copy;
 }
 
 static bool is_about(uint64 now, uint64 then) { return std::max(now, then) - std::min(now, then) <= then / 10; }
 
-bool still_hold(const PlanningInputs *inputs) {
+static bool holds(const PlanningInput &input) { return is_about(input.figure(input.key), input.value); }
+
+// (Where there are more tables than files may be open, each look opens one.)
+static bool sizes_hold(PlanningInputs *inputs) {
+    constexpr int max_looks = 64;
+    const PlanningInput *const sizes = inputs->all + inputs->count - inputs->sizes;
+    for (int i = std::min(inputs->sizes, max_looks); i > 0; --i) {
+        inputs->next_size = (inputs->next_size + 1) % inputs->sizes;
+        if (!holds(sizes[inputs->next_size]))
+            return false;
+    }
+    return true;
+}
+
+bool still_hold(PlanningInputs *inputs) {
     const protocol::Area *area = service_area();
     return area != nullptr && inputs->surprises == *surprises_of(inputs->statement) &&
            inputs->ready == devices_ready(area) &&
            inputs->generation == area->generation.load(std::memory_order_relaxed) &&
            inputs->config_version == area->config_version.load(std::memory_order_relaxed) &&
-           std::all_of(inputs->all, inputs->all + inputs->count,
-                       [](const PlanningInput &input) { return is_about(input.figure(input.key), input.value); });
+           std::all_of(inputs->all, inputs->all + inputs->count - inputs->sizes, holds) && sizes_hold(inputs);
 }
 
 } // namespace gpuscan

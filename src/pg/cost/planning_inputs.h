@@ -2,7 +2,7 @@
 // memory says of the cache and of earlier executions. Whoever keeps a plan (pg/planner/plan_cache.h) asks later whether all that still holds.
 //
 // So whoever looks at such a figure while a statement is planned does it by planning_input(): what is asked another way makes plans that are
-// kept longer than they should be.
+// kept longer than they should be. (How busy a device is changes too often to be asked again.)
 #pragma once
 
 #include "pg/pg.h"
@@ -32,6 +32,7 @@ struct PlanningInput {
 struct PlanningInputs {
     PlanningInput *all; // each as often as somebody has asked
     int count;
+    int sizes, next_size; // of a copy: the last ones are sizes of tables, and which of them is looked at next
     uint32 generation, config_version; // of the device process and of its settings
     uint32 ready;                      // which devices were, as bits
     uint64 statement;                  // as statement_hash()
@@ -40,7 +41,7 @@ struct PlanningInputs {
 
 // The figure now, which is noted where somebody wants that.
 uint64 planning_input(Figure figure, const FigureKey &key);
-void note_table_size(Oid relid); // that planning has looked at it
+void note_table_size(Oid relid); // that planning has looked at it; the table is locked
 
 // From now on notes go there (NULL: nowhere), and their memory is of the context it lies in. Returns where they went before.
 PlanningInputs *note_planning_inputs(PlanningInputs *to);
@@ -52,13 +53,13 @@ uint64 statement_hash(std::string_view text);
 // Without figures yet, for the planning of a statement.
 PlanningInputs *new_planning_inputs(uint64 statement);
 
-// A copy, each note once, in the current memory context.
-PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs);
+// A copy, each note once, in the current memory context; sizes of these tables only (OIDs).
+PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs, const List *tables);
 
 // An execution has met what the plan of the statement did not expect (a fallback): it is planned anew.
 void note_surprise(uint64 statement);
 
-// Are they, to a tenth, what a planning would find now? Tables are locked to be looked at, as by a planning.
-bool still_hold(const PlanningInputs *inputs);
+// Are they, to a tenth, what a planning would find now? The tables are locked. Of many, some are looked at each time, in turn.
+bool still_hold(PlanningInputs *inputs);
 
 } // namespace gpuscan

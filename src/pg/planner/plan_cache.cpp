@@ -190,6 +190,19 @@ static bool depends_on_more(Node *node, void *context) {
     return query->commandType != CMD_SELECT || query->rowMarks != NIL || walk_query(query, depends_on_more, context, 0);
 }
 
+// CHECK constraints may say without a look at its rows that a table has none to show (constraint exclusion).
+static bool checks_depend_on_more(const RangeTblEntry *rte) {
+    if (rte->rtekind != RTE_RELATION)
+        return false;
+    Relation relation = relation_open(rte->relid, NoLock);
+    const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+    bool depend = false;
+    for (int i = 0; constraints != nullptr && !depend && i < constraints->num_check; ++i)
+        depend = depends_on_more(static_cast<Node *>(stringToNode(constraints->check[i].ccbin)), nullptr);
+    relation_close(relation, NoLock);
+    return depend;
+}
+
 // Is a partition being detached concurrently? Whether it is there depends on the snapshot then. (The relation is locked.)
 static bool is_losing_partition(const RangeTblEntry *rte) {
     if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE)
@@ -212,6 +225,14 @@ static bool can_be_cached(const PlannedStmt *plan) {
             return false;
     }
     return true;
+}
+
+static bool any_checks_depend_on_more(const PlannedStmt *plan) {
+    ListCell *cell;
+    foreach (cell, plan->rtable)
+        if (checks_depend_on_more(lfirst_node(RangeTblEntry, cell)))
+            return true;
+    return false;
 }
 
 // ---- the plans ----
@@ -316,7 +337,7 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
     entry->key.values = copyParamList(planned->key.values);
     entry->query = static_cast<Query *>(copyObject(planned->query));
     entry->plan = static_cast<PlannedStmt *>(copyObject(const_cast<PlannedStmt *>(plan)));
-    entry->inputs = copy_planning_inputs(planned->inputs);
+    entry->inputs = copy_planning_inputs(planned->inputs, plan->relationOids);
     entry->made = GetCurrentTimestamp();
     entry->xmin = TransactionXmin;
     entry->last_use = ++uses;
@@ -331,7 +352,7 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
 void cache_plan(PlanToCache *planned, const SentStatement *sent, const PlannedStmt *plan) {
     const uint64 hash = hash_of(sent);
     *place_of(hash) = hash;
-    if (planned == nullptr || planned->changes != changes || !can_be_cached(plan))
+    if (planned == nullptr || !can_be_cached(plan) || any_checks_depend_on_more(plan) || planned->changes != changes)
         return;
     for (int i = nplans; i-- > 0;)
         if (!plans[i]->valid || same_key(plans[i]->key, planned->key))
