@@ -60,11 +60,17 @@ static void add_note(const PlanningInput &input) {
     noted->all[noted->count++] = input;
 }
 
-uint64 planning_input(Figure figure, const FigureKey &key) {
-    const uint64 value = figure(key);
+static uint64 ask(PlanningInput input) {
+    input.value = input.figure(input.key);
     if (noted != nullptr)
-        add_note(PlanningInput{figure, key, value});
-    return value;
+        add_note(input);
+    return input.value;
+}
+
+uint64 planning_input(Figure figure, const FigureKey &key) { return ask(PlanningInput{figure, key, InvalidOid, 0, 0}); }
+
+uint64 planning_input_of_table(Figure figure, Oid table, uint64 slack) {
+    return ask(PlanningInput{figure, FigureKey{{table}, 0}, table, slack, 0});
 }
 
 static uint64 pages_of_table(const FigureKey &key) {
@@ -76,7 +82,7 @@ static uint64 pages_of_table(const FigureKey &key) {
 
 void note_table_size(Oid relid) {
     if (noted != nullptr)
-        planning_input(pages_of_table, FigureKey{{relid}, 0});
+        planning_input_of_table(pages_of_table, relid, 0);
 }
 
 static auto identity(const PlanningInput &input) {
@@ -97,7 +103,7 @@ PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs, const List *t
     end = std::unique(copy->all, end,
                       [](const PlanningInput &a, const PlanningInput &b) { return identity(a) == identity(b); });
     end = std::remove_if(copy->all, end, [tables](const PlanningInput &input) {
-        return is_table_size(input) && !list_member_oid(tables, input.key.words[0]);
+        return OidIsValid(input.table) && !list_member_oid(tables, input.table);
     });
     const PlanningInput *sizes =
         std::partition(copy->all, end, [](const PlanningInput &input) { return !is_table_size(input); });
@@ -106,9 +112,10 @@ PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs, const List *t
     return copy;
 }
 
-static bool is_about(uint64 now, uint64 then) { return std::max(now, then) - std::min(now, then) <= then / 10; }
-
-static bool holds(const PlanningInput &input) { return is_about(input.figure(input.key), input.value); }
+static bool holds(const PlanningInput &input) {
+    const uint64 now = input.figure(input.key), then = input.value;
+    return std::max(now, then) - std::min(now, then) <= std::max(then / 10, input.slack);
+}
 
 // (Where there are more tables than files may be open, each look opens one.)
 static bool sizes_hold(PlanningInputs *inputs) {

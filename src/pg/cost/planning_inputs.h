@@ -26,6 +26,8 @@ using Figure = uint64 (*)(const FigureKey &key);
 struct PlanningInput {
     Figure figure;
     FigureKey key;
+    Oid table;    // that has to be locked to ask; or invalid
+    uint64 slack; // that the figure may change by, beside a tenth of it
     uint64 value;
 };
 
@@ -41,6 +43,7 @@ struct PlanningInputs {
 
 // The figure now, which is noted where somebody wants that.
 uint64 planning_input(Figure figure, const FigureKey &key);
+uint64 planning_input_of_table(Figure figure, Oid table, uint64 slack); // whose key has the table's OID
 void note_table_size(Oid relid); // that planning has looked at it; the table is locked
 
 // From now on notes go there (NULL: nowhere), and their memory is of the context it lies in. Returns where they went before.
@@ -53,7 +56,7 @@ uint64 statement_hash(std::string_view text);
 // Without figures yet, for the planning of a statement.
 PlanningInputs *new_planning_inputs(uint64 statement);
 
-// A copy, each note once, in the current memory context; sizes of these tables only (OIDs).
+// A copy, each note once, in the current memory context; of tables only those of these (OIDs).
 PlanningInputs *copy_planning_inputs(const PlanningInputs *inputs, const List *tables);
 
 // An execution has met what the plan of the statement did not expect (a fallback): it is planned anew.

@@ -12,7 +12,7 @@ namespace gpuscan {
 // What an execution has read row by row, in all partitions together.
 void note_rowwise_pages(Oid relid, uint64 pages);
 
-// What the next one is expected to. The query has locked the relation.
-double rowwise_pages(Oid relid);
+// What the next one is expected to, of a relation of so many pages, which the query has locked.
+double rowwise_pages(Oid relid, double pages);
 
 } // namespace gpuscan

@@ -211,8 +211,9 @@ CandidateSource *make_source(PlannerInfo *root, RelOptInfo *rel) {
     if (source->leaves == NIL)
         add_size(root, rel, source);
     if (readable)
-        source->cacheable = std::min(source->cacheable,
-                                     source->work.pages - std::min(source->work.pages, rowwise_pages(source->relid)));
+        source->cacheable = std::min(
+            source->cacheable,
+            source->work.pages - std::min(source->work.pages, rowwise_pages(source->relid, source->work.pages)));
     source->work.cacheable_share = source->work.pages > 0 ? source->cacheable / source->work.pages : 1;
     source->work.conjuncts = list_length(source->quals);
     return source;
