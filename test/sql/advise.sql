@@ -18,6 +18,8 @@ SELECT * FROM advice('SELECT name, random(), count(*) FROM sales GROUP BY 1, 2')
 SELECT * FROM advice('SELECT count(*) FROM sales WHERE (id, k) > (5, 6)');
 SELECT * FROM advice('SELECT sum(id) FROM "it''s tiny"');
 SELECT * FROM advice('SELECT count(*) FROM sales a JOIN "it''s tiny" b USING (id) WHERE a.k = 5');
+SELECT why FROM advice('SELECT count(*) FROM sales a WHERE EXISTS (SELECT FROM sales b WHERE b.id = a.id AND a.id / b.k > 1)') WHERE why LIKE '%raise%';
+SELECT why FROM advice('SELECT count(*) FROM sales a JOIN sales b ON a.plain = b.plain') WHERE part LIKE 'what reads%';
 SELECT * FROM advice('VALUES (1), (2)');
 SET gpuscan.offload = off;
 SELECT * FROM advice('SELECT k, sum(amount) FROM sales GROUP BY k');

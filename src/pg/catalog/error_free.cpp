@@ -346,4 +346,27 @@ bool is_error_free_as_text(Oid type) {
     }
 }
 
+static bool find_raising(Node *node, void *context) {
+    if (node == nullptr || walk_expression(node, find_raising, context))
+        return node != nullptr;
+    Oid function = InvalidOid, collation = InvalidOid;
+    const List *args = NIL;
+    if (IsA(node, FuncExpr)) {
+        const FuncExpr *call = reinterpret_cast<const FuncExpr *>(node);
+        function = call->funcid, collation = call->inputcollid, args = call->args;
+    } else if (IsA(node, OpExpr)) {
+        const OpExpr *call = reinterpret_cast<const OpExpr *>(node);
+        function = get_opcode(call->opno), collation = call->inputcollid, args = call->args;
+    }
+    if (!OidIsValid(function) || is_error_free_function(function, args, collation))
+        return false;
+    *static_cast<Oid *>(context) = function;
+    return true;
+}
+
+const char *name_of_raising_function(Node *expression) {
+    Oid function = InvalidOid;
+    return find_raising(expression, &function) ? format_procedure(function) : "an expression";
+}
+
 } // namespace gpuscan

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "pg/catalog/error_free.h"
 #include "pg/fragment/assembly.h"
 #include "pg/refusal.h"
 #include "pg/translate/translate_parts.h"
@@ -170,7 +171,8 @@ static bool add_partner_filters(Assembly *a, int source, List *filters) {
             return false;
         // How many pairs are looked at until one is found depends on the order of the rows.
         if (!ir::delivers_payload(join->kind) && may_raise(&a->t, node))
-            return refuse("a condition of a semi or anti join that can raise an error");
+            return refuse("a condition of a semi or anti join with %s, which can raise an error",
+                          name_of_raising_function(static_cast<Node *>(lfirst(cell))));
         if (is_deferred(&a->t, node))
             return refuse("a function of a text in the condition of an outer join");
         append(&a->parts[source].filters, node);
