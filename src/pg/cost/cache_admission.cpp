@@ -149,13 +149,18 @@ bool decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool
             add_credit(credits, &ncredits, request->missing_columns[i].relid,
                        credit * request->missing_columns[i].price / price);
     }
-    for (int i = 0; i < ncredits; ++i)
-        if (paused == 0 && !is_bought(credits[i].relid))
+    bool owed = false;
+    for (int i = 0; i < ncredits; ++i) {
+        if (is_bought(credits[i].relid))
+            continue;
+        owed = true;
+        if (paused == 0)
             add_admission_credit(credits[i].relid, credits[i].cost);
+    }
     if (!on_device && ncredits > 0)
         remember_credits(plan, credits, ncredits, shortfall);
     pfree(credits);
-    return ncredits > 0;
+    return owed;
 }
 
 // ---- plans that are only explained ----

@@ -38,6 +38,8 @@ struct CachedPlan {
     TransactionId xmin; // an index may be too new for a snapshot that is older (pg_index.indcheckxmin)
     uint64 last_use;
     Size bytes;
+    uint32 *statistics; // sorted: the syscache's hashes of statistics of its tables' columns
+    int nstatistics;
     bool valid;
     MemoryContext context; // holds all of this
 };
@@ -76,6 +78,15 @@ static void catalog_has_changed(Datum, int, uint32) {
     ++changes;
     for (int i = 0; i < nplans; ++i)
         plans[i]->valid = false;
+}
+
+// (A table's statistics change with each ANALYZE, be it of as many rows as before, which leaves pg_class as it is. 0: all.)
+static void statistics_have_changed(Datum, int, uint32 hash) {
+    ++changes;
+    for (int i = 0; i < nplans; ++i) {
+        const uint32 *const first = plans[i]->statistics, *const last = first + plans[i]->nstatistics;
+        plans[i]->valid &= hash != 0 && !std::binary_search(first, last, hash);
+    }
 }
 
 static void forget_all() {
@@ -327,6 +338,29 @@ PlanToCache *begin_plan_to_cache(const SentStatement *sent) {
 
 PlanningInputs *inputs_of(const PlanToCache *planned) { return planned != nullptr ? planned->inputs : nullptr; }
 
+static int attributes_of(Oid relid) {
+    Relation relation = relation_open(relid, NoLock);
+    const int attributes = RelationGetNumberOfAttributes(relation);
+    relation_close(relation, NoLock);
+    return attributes;
+}
+
+static void list_statistics(CachedPlan *entry) {
+    Size room = 1;
+    ListCell *cell;
+    foreach (cell, entry->plan->relationOids)
+        room += 2 * static_cast<Size>(attributes_of(lfirst_oid(cell)));
+    entry->statistics = static_cast<uint32 *>(palloc(sizeof(uint32) * room));
+    foreach (cell, entry->plan->relationOids) {
+        const Datum relid = ObjectIdGetDatum(lfirst_oid(cell));
+        for (int attribute = attributes_of(lfirst_oid(cell)); attribute > 0; --attribute)
+            for (const bool inherited : {false, true})
+                entry->statistics[entry->nstatistics++] = GetSysCacheHashValue3(
+                    STATRELATTINH, relid, Int16GetDatum(static_cast<int16>(attribute)), BoolGetDatum(inherited));
+    }
+    std::sort(entry->statistics, entry->statistics + entry->nstatistics);
+}
+
 // In a context of its own, which bears the statement's text (pg_backend_memory_contexts); an ERROR on the way leaves nothing behind.
 static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text, const PlannedStmt *plan) {
     const MemoryContext context =
@@ -338,6 +372,7 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
     entry->query = static_cast<Query *>(copyObject(planned->query));
     entry->plan = static_cast<PlannedStmt *>(copyObject(const_cast<PlannedStmt *>(plan)));
     entry->inputs = copy_planning_inputs(planned->inputs, plan->relationOids);
+    list_statistics(entry);
     entry->made = GetCurrentTimestamp();
     entry->xmin = TransactionXmin;
     entry->last_use = ++uses;
@@ -372,10 +407,10 @@ void plan_cache_init() {
     previous_utility_hook = ProcessUtility_hook;
     ProcessUtility_hook = watch_discard;
     CacheRegisterRelcacheCallback(relation_has_changed, 0);
-    // (Statistics by themselves: an ANALYZE that finds as many rows as before leaves pg_class as it is.)
+    CacheRegisterSyscacheCallback(STATRELATTINH, statistics_have_changed, 0);
     // What immutable functions read that planning has folded (text search, encodings), and who may call them.
-    for (const int catalog : {PROCOID, OPEROID, AMOPOPID, NAMESPACEOID, STATRELATTINH, TSCONFIGOID, TSCONFIGMAP,
-                              TSDICTOID, TSTEMPLATEOID, TSPARSEROID, CONDEFAULT, AUTHOID, AUTHMEMROLEMEM})
+    for (const int catalog : {PROCOID, OPEROID, AMOPOPID, NAMESPACEOID, TSCONFIGOID, TSCONFIGMAP, TSDICTOID,
+                              TSTEMPLATEOID, TSPARSEROID, CONDEFAULT, AUTHOID, AUTHMEMROLEMEM})
         CacheRegisterSyscacheCallback(catalog, catalog_has_changed, 0);
 }
 
