@@ -223,9 +223,9 @@ void DeviceSetup::ping() {
 
 void DeviceSetup::evict_gone() {
     for (const ServedDeviceRef &served : devices_.all()) {
-        served->cache.evict_gone([](const std::string &path) {
+        served->cache.evict_gone([](const std::string &path) -> int64_t {
             struct stat file;
-            return stat(path.c_str(), &file) == 0 && file.st_size > 0;
+            return stat(path.c_str(), &file) == 0 ? file.st_size : -1;
         });
         served->tables->drop_dead();
         served->lookups->drop_dead();

@@ -920,11 +920,22 @@ TEST_F(CacheTest, FilesThatAreGoneGiveMemoryBack) {
     build(table, question(table, 77, {column(1), column(3)}));
     EXPECT_GT(cache.bytes(), 0u);
     EXPECT_EQ(cache.list().size(), 2u);
-    EXPECT_EQ(cache.evict_gone([](const std::string &) { return true; }), 0u);
-    EXPECT_GT(cache.evict_gone([](const std::string &path) { return path != "base/5/16384"; }), 0u);
+    EXPECT_EQ(cache.evict_gone([](const std::string &) { return 8192; }), 0u);
+    EXPECT_GT(cache.evict_gone([](const std::string &path) { return path != "base/5/16384" ? 8192 : -1; }), 0u);
     EXPECT_EQ(cache.list().size(), 0u);
     relation.reset(); // a session that still uses it
     EXPECT_EQ(cache.bytes(), 0u);
+}
+
+TEST_F(CacheTest, EmptyFilesGoWhereSomethingIsCached) {
+    Table table(10);
+    build(table, question(table, 77, {column(1)}));
+    EXPECT_GT(cache.evict_gone([](const std::string &) { return 0; }), 0u);
+    const RelationRef empty = cache.relation(file, "base/5/16384");
+    EXPECT_EQ(cache.evict_gone([](const std::string &) { return 0; }), 0u);
+    EXPECT_EQ(cache.relation(file, "base/5/16384"), empty);
+    cache.evict_gone([](const std::string &) { return -1; });
+    EXPECT_NE(cache.relation(file, "base/5/16384"), empty);
 }
 
 TEST_F(CacheTest, PlannersKnowWhichPagesAreCached) {

@@ -574,17 +574,26 @@ size_t Cache::evict(const RelationFile &file) {
     return bytes + dictionary_bytes_of(dropped);
 }
 
-size_t Cache::evict_gone(const std::function<bool(const std::string &path)> &exists) {
-    std::vector<std::pair<RelationFile, std::string>> paths; // asked outside the lock: it is file system work
+size_t Cache::evict_gone(const std::function<int64_t(const std::string &path)> &size) {
+    struct Asked {
+        RelationFile file;
+        std::string path;
+        bool has_chunks;
+    };
+    std::vector<Asked> all; // asked outside the lock: it is file system work
     {
         std::lock_guard<std::mutex> guard(lock_);
         for (const auto &relation : relations_)
-            paths.emplace_back(relation.first, relation.second->path);
+            if (!relation.second->path.empty())
+                all.push_back({relation.first, relation.second->path, !relation.second->chunks.empty()});
     }
     size_t bytes = 0;
-    for (const auto &path : paths)
-        if (!path.second.empty() && !exists(path.second))
-            bytes += evict(path.first);
+    for (const Asked &asked :
+         all) { // (queries still ask for an empty table; its dictionaries tell them that it is the same one)
+        const int64_t now = size(asked.path);
+        if (now < 0 || (now == 0 && asked.has_chunks))
+            bytes += evict(asked.file);
+    }
     return bytes;
 }
 

@@ -149,8 +149,8 @@ class Cache {
     // Bytes of columns and dictionaries that go; where somebody still reads them, once he has finished.
     size_t evict_all();
     size_t evict(const RelationFile &file);
-    // Evicts the relations whose files are gone or empty; `exists` answers for a path.
-    size_t evict_gone(const std::function<bool(const std::string &path)> &exists);
+    // Evicts the relations whose files are gone, or empty where something is cached of them; `size` answers for a path, -1: gone.
+    size_t evict_gone(const std::function<int64_t(const std::string &path)> &size);
     uint64_t evictions() const { return evictions_.load(std::memory_order_relaxed); } // column chunks evicted so far
 
     struct Entry {
