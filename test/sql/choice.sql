@@ -90,6 +90,23 @@ BEGIN
     END LOOP;
     RAISE WARNING 'on the device: %', cpu IS NULL;
 END $$;
+-- A plan that takes far longer than expected, since two conditions depend on each other: what it has really taken pays for the columns.
+CREATE TABLE dependent (a int, b int, k int, pad text) WITH (autovacuum_enabled = off);
+INSERT INTO dependent SELECT i % 25, i % 25, i * 7919::bigint % 100000, repeat('x', 100) FROM generate_series(1, 500000) i;
+CREATE INDEX ON dependent (a, b);
+CREATE TABLE looked_up (k int PRIMARY KEY, v int, pad text) WITH (autovacuum_enabled = off);
+INSERT INTO looked_up SELECT i, i, repeat('y', 300) FROM generate_series(0, 99999) i;
+VACUUM (ANALYZE) dependent, looked_up;
+SET max_parallel_workers_per_gather = 0;
+DO $$ DECLARE
+    query text := 'SELECT count(*), sum(v) FROM dependent JOIN looked_up USING (k) WHERE a = 3 AND b = 3';
+BEGIN
+    FOR i IN 1..3 LOOP
+        RAISE WARNING '%', chosen(query);
+        EXECUTE query;
+    END LOOP;
+END $$;
+RESET max_parallel_workers_per_gather;
 -- An execution that is expected to take longer than bringing the columns is none to wait for.
 SELECT gpuscan.evict('points') > 0 AS evicted;
 SELECT * FROM executed('SELECT (SELECT count(*) FROM (SELECT p.x, q.x, count(*) FROM points p JOIN points q USING (y) WHERE p.x < few.i AND p.id < 50000 GROUP BY 1, 2) g) FROM few WHERE few.i = 7');

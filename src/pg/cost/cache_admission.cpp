@@ -1,11 +1,11 @@
 // Credits of one statement (engine/store/admission_credits.hpp tells the idea).
 //
-// Each device path is a request: with everything in the cache it would cost less by what its missing columns are charged. Where
-// PostgreSQL's plan is taken, the difference to that is the credit, shared by the relations as their prices are; of several requests for
-// one relation the largest counts, and none can have saved more than the whole plan costs. Where the device's plan is taken, what the
-// credits have paid of it is spent, and no credit is owed to what it brings.
+// Each device path is a request: with everything in the cache it would cost less by what its missing columns are charged. Where it is
+// no part of the plan, the difference to what is done instead is the credit, shared by the relations as their prices are; of several
+// requests for one relation the largest counts, and none can have saved more than the whole plan costs. The device nodes of the plan
+// spend what the credits have paid of what they bring, and nothing is owed to that.
 //
-// Plans that are only explained leave no credit. A cached plan adds credit when it is planned, and then whenever it runs
+// Plans that are only explained leave no credit. A plan that is kept adds credit when it is planned, and then whenever it runs
 // (cached_plan_credits.h).
 #include "pg/pg.h"
 
@@ -23,17 +23,23 @@ namespace gpuscan {
 
 constexpr int max_requests = 256; // of one statement; later ones are not noted
 constexpr int max_missing = 12;   // of one request, the same
+constexpr int max_bought = 128;   // of one statement, the same
+constexpr int credit_unit = 17;   // credits are looked at in units of 2^17 ns
 
 struct AdmissionRequest {
-    unsigned attempt;
-    bool forced;
     Cost otherwise, cost;
     int nmissing;
     MissingColumns missing_columns[max_missing];
 };
 
+struct Bought {
+    unsigned attempt;
+    MissingColumns columns;
+};
+
 static AdmissionRequest requests[max_requests];
-static int nrequests = 0;
+static Bought bought[max_bought];
+static AdmissionNotes noted{0, 0};
 static unsigned current_attempt = 0;
 static int paused = 0;
 static ProcessUtility_hook_type previous_utility_hook = nullptr;
@@ -43,13 +49,19 @@ static AdmissionCredits *admission_credits() {
     return area != nullptr ? &area->admission_credits[device_is_gpu() ? 1 : 0] : nullptr;
 }
 
-static uint64 credit_now(const FigureKey &key) {
+static uint64 credit_of(Oid relid) {
     const AdmissionCredits *all = admission_credits();
-    return all != nullptr ? all->of(MyDatabaseId, key.words[0]) : 0;
+    return all != nullptr ? all->of(MyDatabaseId, relid) : 0;
+}
+
+// A kept plan's own executions add credit; it is made anew whenever that has doubled.
+static uint64 rounded_credit(const FigureKey &key) {
+    return uint64{1} << std::min(pg_leftmost_one_pos64(credit_of(key.words[0]) >> credit_unit | 1), 62);
 }
 
 Cost admission_credit(Oid relid) {
-    return device_units(static_cast<double>(planning_input(credit_now, FigureKey{{relid}, 0})));
+    planning_input(rounded_credit, FigureKey{{relid}, 0});
+    return device_units(static_cast<double>(credit_of(relid)));
 }
 
 void forget_admission_credit(Oid relid) {
@@ -66,29 +78,37 @@ void forget_admission_credit(Oid relid) {
 
 // ---- requests ----
 
-void request_admission(Cost otherwise, Cost cost, bool forced, const List *missing_columns) {
-    if (missing_columns == NIL || nrequests == max_requests)
+void request_admission(Cost otherwise, Cost cost, const List *missing_columns) {
+    if (missing_columns == NIL || noted.requests == max_requests)
         return;
-    AdmissionRequest *request = &requests[nrequests++];
-    *request = AdmissionRequest{current_attempt, forced, otherwise, cost, 0, {}};
+    AdmissionRequest *request = &requests[noted.requests++];
+    *request = AdmissionRequest{otherwise, cost, 0, {}};
     ListCell *cell;
     foreach (cell, missing_columns)
         if (request->nmissing < max_missing)
             request->missing_columns[request->nmissing++] = *static_cast<const MissingColumns *>(lfirst(cell));
 }
 
-int begin_admission(bool outermost) {
-    if (outermost)
-        nrequests = 0;
-    return nrequests;
+void note_bought(const List *missing_columns) {
+    ListCell *cell;
+    foreach (cell, missing_columns) {
+        if (noted.bought < max_bought)
+            bought[noted.bought++] = Bought{current_attempt, *static_cast<const MissingColumns *>(lfirst(cell))};
+    }
 }
 
-OuterAttempt begin_attempt(unsigned attempt) { return {std::exchange(current_attempt, attempt), nrequests}; }
+AdmissionNotes begin_admission(bool outermost) {
+    if (outermost)
+        noted = {0, 0};
+    return noted;
+}
+
+OuterAttempt begin_attempt(unsigned attempt) { return {std::exchange(current_attempt, attempt), noted}; }
 
 void end_attempt(OuterAttempt outer, bool planned) {
     current_attempt = outer.attempt;
     if (!planned)
-        nrequests = outer.requests;
+        noted = outer.notes;
 }
 
 static uint64 nanoseconds(Cost cost) { return static_cast<uint64>(std::clamp(device_ns(cost), 0.0, 1e18)); }
@@ -102,65 +122,51 @@ static void add_credit(AdmissionCredit *credits, int *ncredits, Oid relid, Cost 
     credits[(*ncredits)++] = AdmissionCredit{relid, cost};
 }
 
-static bool lacks_columns_of(const AdmissionRequest *request, Oid relid) {
-    return std::any_of(request->missing_columns, request->missing_columns + request->nmissing,
-                       [relid](const MissingColumns &missing) { return missing.relid == relid; });
-}
-
 void add_admission_credit(Oid relid, Cost credit) {
     if (AdmissionCredits *all = admission_credits())
         all->add(MyDatabaseId, relid, nanoseconds(credit));
 }
 
-bool decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool on_device, Cost cost) {
-    const AdmissionRequest *const begin = &requests[first], *const end = &requests[nrequests];
-    nrequests = first;
+void decide_admission(AdmissionNotes first, unsigned attempt, const PlannedStmt *plan, Cost cost) {
+    const AdmissionNotes end = std::exchange(noted, first);
     AdmissionCredits *all = admission_credits();
-    if (all == nullptr || begin == end)
-        return false;
-    const auto is_taken = [=](const AdmissionRequest &request) {
-        return on_device && request.attempt == attempt && (request.forced || request.cost < request.otherwise);
-    };
-    const auto is_bought = [=](Oid relid) {
-        return std::any_of(begin, end, [=](const AdmissionRequest &request) {
-            return is_taken(request) && lacks_columns_of(&request, relid);
+    if (all == nullptr)
+        return;
+    const auto is_bought = [=](const MissingColumns &missing) {
+        return std::any_of(&bought[first.bought], &bought[end.bought], [&](const Bought &one) {
+            return one.attempt == attempt && one.columns.relid == missing.relid && one.columns.price >= missing.price &&
+                   bms_is_subset(missing.columns, one.columns.columns);
         });
     };
-    AdmissionCredit *credits =
-        static_cast<AdmissionCredit *>(palloc(sizeof(AdmissionCredit) * static_cast<Size>(end - begin) * max_missing));
+    AdmissionCredit *credits = static_cast<AdmissionCredit *>(
+        palloc(sizeof(AdmissionCredit) * static_cast<Size>(end.requests - first.requests) * max_missing + 1));
     int ncredits = 0;
     Cost shortfall = HUGE_VAL;
-    for (const AdmissionRequest *request = begin; request < end; ++request) {
+    for (const AdmissionRequest *request = &requests[first.requests]; request < &requests[end.requests]; ++request) {
+        const MissingColumns *const wanted = request->missing_columns, *const behind = wanted + request->nmissing;
         Cost price = 0, charged = 0;
-        for (int i = 0; i < request->nmissing; ++i) {
-            price += request->missing_columns[i].price;
-            charged += request->missing_columns[i].price - request->missing_columns[i].saved;
-        }
-        if (is_taken(*request)) {
-            for (int i = 0; paused == 0 && i < request->nmissing; ++i)
-                all->spend(MyDatabaseId, request->missing_columns[i].relid,
-                           nanoseconds(request->missing_columns[i].saved));
-            continue;
+        for (const MissingColumns *missing = wanted; missing < behind; ++missing) {
+            price += missing->price;
+            charged += missing->price - missing->saved;
         }
         const Cost without = std::min(request->otherwise, cost), credit = without - (request->cost - charged);
-        if (credit > 0)
-            shortfall = std::min(shortfall, request->cost - without);
-        for (int i = 0; credit > 0 && i < request->nmissing; ++i)
-            add_credit(credits, &ncredits, request->missing_columns[i].relid,
-                       credit * request->missing_columns[i].price / price);
-    }
-    bool owed = false;
-    for (int i = 0; i < ncredits; ++i) {
-        if (is_bought(credits[i].relid))
+        if (credit <= 0 || std::all_of(wanted, behind, is_bought))
             continue;
-        owed = true;
-        if (paused == 0)
+        shortfall = std::min(shortfall, request->cost - without);
+        for (const MissingColumns *missing = wanted; missing < behind; ++missing)
+            if (!is_bought(*missing))
+                add_credit(credits, &ncredits, missing->relid, credit * missing->price / price);
+    }
+    if (paused == 0) {
+        for (const Bought *one = &bought[first.bought]; one < &bought[end.bought]; ++one)
+            if (one->attempt == attempt)
+                all->spend(MyDatabaseId, one->columns.relid, nanoseconds(one->columns.saved));
+        for (int i = 0; i < ncredits; ++i)
             add_admission_credit(credits[i].relid, credits[i].cost);
     }
-    if (!on_device && ncredits > 0)
-        remember_credits(plan, credits, ncredits, shortfall);
+    if (ncredits > 0)
+        remember_credits(plan, cost, credits, ncredits, shortfall);
     pfree(credits);
-    return owed;
 }
 
 // ---- plans that are only explained ----

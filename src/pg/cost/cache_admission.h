@@ -27,22 +27,26 @@ void add_admission_credit(Oid relid, Cost credit);
 // A relation's columns (InvalidOid: everybody's) have been thrown out on purpose: begins anew.
 void forget_admission_credit(Oid relid);
 
-// A device path has been made for which PostgreSQL has a path that costs `otherwise`, but is `forced`. `missing_columns`: of
-// MissingColumns *.
-void request_admission(Cost otherwise, Cost cost, bool forced, const List *missing_columns);
+// A device path has been made for which PostgreSQL has a path that costs `otherwise`. `missing_columns`: of MissingColumns *.
+void request_admission(Cost otherwise, Cost cost, const List *missing_columns);
 
-// Requests of a statement, by attempts to plan it. What decide_admission answers is what begin_admission answered; with an error between
-// them, the next statement of the backend begins anew (`outermost`).
-int begin_admission(bool outermost);
+// A device path that brings these, of MissingColumns *, has become a part of the attempt's plan.
+void note_bought(const List *missing_columns);
+
+// How much has been noted of a statement, by attempts to plan it. What decide_admission is given is what begin_admission answered; with
+// an error between them, the next statement of the backend begins anew (`outermost`).
+struct AdmissionNotes {
+    int requests, bought;
+};
+AdmissionNotes begin_admission(bool outermost);
 struct OuterAttempt {
     unsigned attempt;
-    int requests;
+    AdmissionNotes notes;
 };
-// Requests are of this attempt until it ends; if it has not come to a plan, they are forgotten.
+// What is noted is of this attempt until it ends; if it has not come to a plan, it is forgotten.
 OuterAttempt begin_attempt(unsigned attempt);
 void end_attempt(OuterAttempt outer, bool planned);
-// The statement's plan is this one, of `attempt`, and costs so much. Returns whether it leaves a credit, so that planning it again may come
-// to another plan.
-bool decide_admission(int first, unsigned attempt, const PlannedStmt *plan, bool on_device, Cost cost);
+// The statement's plan is this one, of `attempt`, and costs so much.
+void decide_admission(AdmissionNotes first, unsigned attempt, const PlannedStmt *plan, Cost cost);
 
 } // namespace gpuscan

@@ -1,9 +1,13 @@
-// Credits of cached plans; see cached_plan_credits.h.
+// Credits of plans that are executed; see cached_plan_credits.h.
 //
 // A prepared statement, or one in a function, is planned once, mostly when nothing is cached, and PostgreSQL keeps that plan. Each further
 // execution is one that a device would have answered sooner, so it adds what planning it again would have added, and when the credits of
 // this plan's executions have paid for what the device lacks, PostgreSQL is told to plan anew (ResetPlanCache: only this session's plans,
 // each when it is next needed).
+//
+// Planning credits what the plan is expected to take. Where an execution takes more of this backend's processor than that, the rest is
+// credited, too: a plan is often taken because few rows are expected, and then the rent is far more than it seems. (What waits for a
+// client, a disk or other processes is no reason to buy.)
 //
 // Where planning anew comes to the same plan, it takes twice as much credit the next time.
 //
@@ -14,8 +18,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "engine/util/core_time.hpp"
 #include "pg/cost/cache_admission.h"
+#include "pg/cost/device_cost.h"
 #include "pg/guc.h"
 
 namespace gpuscan {
@@ -26,6 +33,8 @@ constexpr int max_relations = 12, max_plannings = 30;
 struct KnownPlan {
     uint64 fingerprint; // 0: none
     bool has_run;       // it was planned for its first execution, which has added its credit
+    Cost cost;          // as planned
+    Cost taken;         // by its current execution so far
     Cost added, needed;
     int plannings; // for the sake of credits, that came to this plan again
     int ncredits;
@@ -34,7 +43,9 @@ struct KnownPlan {
 
 static KnownPlan plans[plans_known];
 static bool any_known = false;
+static uint32 first_executions = 0;
 static ExecutorStart_hook_type previous_start_hook = nullptr;
+static ExecutorRun_hook_type previous_run_hook = nullptr;
 
 static uint64 fingerprint_of(const PlannedStmt *plan) {
     struct {
@@ -49,11 +60,21 @@ static uint64 fingerprint_of(const PlannedStmt *plan) {
     return std::max<uint64>(fingerprint, 1);
 }
 
-void remember_credits(const PlannedStmt *plan, const AdmissionCredit *credits, int ncredits, Cost shortfall) {
+void note_first_execution() { ++first_executions; }
+
+static KnownPlan *known_plan(const PlannedStmt *plan) {
     const uint64 fingerprint = fingerprint_of(plan);
     KnownPlan *known = &plans[fingerprint % plans_known];
-    const int plannings = known->fingerprint == fingerprint ? std::min(known->plannings, max_plannings) : 0;
-    *known = KnownPlan{fingerprint, false, 0, shortfall, plannings, std::min(ncredits, max_relations), {}};
+    return known->fingerprint == fingerprint ? known : nullptr;
+}
+
+void remember_credits(const PlannedStmt *plan, Cost cost, const AdmissionCredit *credits, int ncredits,
+                      Cost shortfall) {
+    const KnownPlan *before = known_plan(plan);
+    const int plannings = before != nullptr ? std::min(before->plannings, max_plannings) : 0;
+    const uint64 fingerprint = fingerprint_of(plan);
+    KnownPlan *known = &plans[fingerprint % plans_known];
+    *known = KnownPlan{fingerprint, false, cost, 0, 0, shortfall, plannings, std::min(ncredits, max_relations), {}};
     std::copy_n(credits, known->ncredits, known->credits);
     for (int i = 0; i < known->ncredits; ++i) // one execution's at least
         known->needed = std::max(known->needed, credits[i].cost);
@@ -61,18 +82,11 @@ void remember_credits(const PlannedStmt *plan, const AdmissionCredit *credits, i
     any_known = true;
 }
 
-static void add_credits_of(const PlannedStmt *plan) {
-    const uint64 fingerprint = fingerprint_of(plan);
-    KnownPlan *known = &plans[fingerprint % plans_known];
-    if (known->fingerprint != fingerprint)
-        return;
-    if (!known->has_run) {
-        known->has_run = true;
-        return;
-    }
+// `times` what one execution is expected to owe.
+static void add_credits(KnownPlan *known, double times) {
     for (int i = 0; i < known->ncredits; ++i) {
-        add_admission_credit(known->credits[i].relid, known->credits[i].cost);
-        known->added += known->credits[i].cost;
+        add_admission_credit(known->credits[i].relid, known->credits[i].cost * times);
+        known->added += known->credits[i].cost * times;
     }
     if (known->added <= known->needed)
         return;
@@ -81,11 +95,30 @@ static void add_credits_of(const PlannedStmt *plan) {
     ResetPlanCache();
 }
 
+static void begin_execution(KnownPlan *known) {
+    known->taken = 0;
+    if (std::exchange(known->has_run, true))
+        add_credits(known, 1);
+}
+
+static void add_taken(KnownPlan *known, Cost taken) {
+    const Cost expected = std::max(known->taken, known->cost);
+    known->taken += taken;
+    Cost owed = 0;
+    for (int i = 0; i < known->ncredits; ++i)
+        owed += known->credits[i].cost;
+    if (known->taken > expected && owed > 0)
+        add_credits(known, (known->taken - expected) / owed);
+}
+
+static bool adds_credit() { return any_known && !IsParallelWorker() && guc_offload == OFFLOAD_AUTO; }
+
 extern "C" {
 
 static void watch_start(QueryDesc *query, int flags) {
-    if (any_known && (flags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker() && guc_offload == OFFLOAD_AUTO)
-        add_credits_of(query->plannedstmt);
+    if ((flags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && adds_credit())
+        if (KnownPlan *known = known_plan(query->plannedstmt))
+            begin_execution(known);
     if (previous_start_hook != nullptr)
         previous_start_hook(query, flags);
     else
@@ -94,9 +127,23 @@ static void watch_start(QueryDesc *query, int flags) {
 
 } // extern "C"
 
+// (Up to 17 there is another argument. What the execution calls may forget the plan.)
+template <class... More> static void watch_run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
+    const auto run = previous_run_hook != nullptr ? previous_run_hook : standard_ExecutorRun;
+    if (!adds_credit() || known_plan(query->plannedstmt) == nullptr)
+        return run(query, direction, count, more...);
+    const uint32 first = first_executions;
+    const uint64 begin = core_ns();
+    run(query, direction, count, more...);
+    if (KnownPlan *known = known_plan(query->plannedstmt); known != nullptr && first_executions == first)
+        add_taken(known, device_units(static_cast<double>(core_ns() - begin)));
+}
+
 void cached_plan_credits_init() {
     previous_start_hook = ExecutorStart_hook;
     ExecutorStart_hook = watch_start;
+    previous_run_hook = ExecutorRun_hook;
+    ExecutorRun_hook = watch_run;
 }
 
 } // namespace gpuscan

@@ -13,8 +13,11 @@ struct AdmissionCredit {
     Cost cost;
 };
 
-// PostgreSQL's plan was taken though a device would save so much, once it had what it lacks; `shortfall`: of the credits that the plan's
+// The plan costs so much, and a device would save these credits once it had what it lacks; `shortfall`: of the credits that the plan's
 // executions add, so much makes the device's plan the cheaper one.
-void remember_credits(const PlannedStmt *plan, const AdmissionCredit *credits, int ncredits, Cost shortfall);
+void remember_credits(const PlannedStmt *plan, Cost cost, const AdmissionCredit *credits, int ncredits, Cost shortfall);
+
+// A fragment has brought columns or compiled kernels: what this execution takes is not what the next one will.
+void note_first_execution();
 
 } // namespace gpuscan

@@ -8,8 +8,8 @@
 #include "pg/cost/tried_time.h"
 
 #include <algorithm>
-#include <ctime>
 
+#include "engine/util/core_time.hpp"
 #include "pg/attempt.h"
 #include "pg/cost/column_draws.h"
 #include "pg/cost/expression_values.h"
@@ -34,13 +34,6 @@ struct Trial {
     TupleTableSlot *slot;
     double ns; // the result
 };
-
-// (Of this thread alone: others may need the processor.)
-double core_ns() {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 void prepare(Trial *trial) {
     Node *initialized = over_slot(reinterpret_cast<Expr *>(trial->expression), trial->vars);
@@ -84,13 +77,13 @@ void evaluate_row(const Trial *trial, int row) {
 
 // Of the first rows, as many as there is time for.
 int rows_in_time(const Trial *trial, int rows) {
-    const double begin = core_ns();
+    const uint64 begin = core_ns();
     for (int row = 0, next_look = min_sampled; row < rows; ++row) {
         evaluate_row(trial, row);
         if (row + 1 < next_look)
             continue;
         CHECK_FOR_INTERRUPTS();
-        if (core_ns() - begin > enough_ns)
+        if (static_cast<double>(core_ns() - begin) > enough_ns)
             return row + 1;
         next_look *= 2; // (asking takes as long as evaluating some expressions)
     }
@@ -98,10 +91,10 @@ int rows_in_time(const Trial *trial, int rows) {
 }
 
 double ns_of_rows(const Trial *trial, int rows) {
-    const double begin = core_ns();
+    const uint64 begin = core_ns();
     for (int row = 0; row < rows; ++row)
         evaluate_row(trial, row);
-    return (core_ns() - begin) / rows;
+    return static_cast<double>(core_ns() - begin) / rows;
 }
 
 void try_rows(void *argument) {

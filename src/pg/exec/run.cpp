@@ -10,6 +10,7 @@
 #include <cstdarg>
 
 #include "engine/store/chunk_build.hpp"
+#include "pg/cost/cached_plan_credits.h"
 #include "pg/cost/planning_inputs.h"
 #include "pg/exec/execution_form.h"
 #include "pg/exec/fallback_history.h"
@@ -301,6 +302,8 @@ bool run_fragment(FragmentRun *run) {
         count_scans(run, finished);
         if (!run->lost && run->parent != nullptr)
             note_outcome(run->form, finished);
+        if (run->report.pages_decoded + run->report.compile_us > 0)
+            note_first_execution();
     }
     if (!finished && run->parent != nullptr) {
         const EState *state = run->parent->state;

@@ -11,8 +11,7 @@
 // runs, and raises what it raises when it raises it; unless the query's own conditions drop the row first. A page whose values are too long has failed as well.
 //
 // Callers hold a pin, which keeps the tuples where they are, and a snapshot that keeps what they point to in TOAST.
-#include <ctime>
-
+#include "engine/util/core_time.hpp"
 #include "pg/attempt.h"
 #include "pg/catalog/encode.h"
 #include "pg/catalog/expression_text.h"
@@ -59,12 +58,6 @@ struct Evaluation {
 };
 
 constexpr uint64 pages_per_sample = 64;
-
-uint64 core_ns() {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<uint64>(now.tv_sec) * 1000000000 + static_cast<uint64>(now.tv_nsec);
-}
 
 // Of a tuple's header the decoders read only what follows these bytes (device/heap_page.cuh: a mask says which tuples are visible). So they
 // lie in the tuple before, and the values of as many tuples as a heap page holds find room on one page, if they take up to 16 bytes.

@@ -42,7 +42,8 @@ struct GpuScanPath {
     const Fragment *stage;            // as it has been translated, if it may be one (stage.h); else NULL
     const tier::Breakdown *breakdown; // what its costs are made of
     double ns_per_unit;               // of its costs
-    const List *missing_columns;      // of MissingColumns *: that are in its costs
+    const List *missing_columns;      // of MissingColumns *: that are in its costs, with those of the paths below
+    const List *bought;               // the same: that it brings itself, the texts that the device keeps among them
     double cpu_plan_ns;               // what PostgreSQL's own paths take
     double cpu_first_ns;              // exec/cpu_first.h
 };
@@ -405,7 +406,7 @@ static void spend_on_texts(const Candidate *candidate, const TextWork *texts, Cu
 }
 
 static void convert_costs(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline,
-                          CustomPath *custom) {
+                          const TextWork *texts, CustomPath *custom) {
     GpuScanPath *path = reinterpret_cast<GpuScanPath *>(custom);
     const double usual = device_ns_per_unit();
     path->cpu_plan_ns = baseline->ns;
@@ -417,6 +418,7 @@ static void convert_costs(PlannerInfo *root, const Candidate *candidate, const C
         custom->path.total_cost -= once;
     } else {
         path->missing_columns = all_missing_columns(candidate);
+        path->bought = list_concat(candidate_missing_columns(candidate), texts->kept);
     }
     path->ns_per_unit = std::clamp(baseline->ns / baseline->cost, usual / max_exchange, usual * max_exchange);
     custom->path.startup_cost *= usual / path->ns_per_unit;
@@ -426,16 +428,16 @@ static void convert_costs(PlannerInfo *root, const Candidate *candidate, const C
 void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, const TextWork *texts,
                 CustomPath *custom) {
     spend_on_texts(candidate, texts, custom);
-    convert_costs(root, candidate, baseline, custom);
+    convert_costs(root, candidate, baseline, texts, custom);
 }
 
 void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, const TextWork *texts,
-                    bool force, CustomPath *custom) {
+                    CustomPath *custom) {
     spend_on_texts(candidate, texts, custom);
     if (guc_offload != OFFLOAD_FORCE && !asks_for_outer_values(root))
-        request_admission(device_units(baseline->ns), custom->path.total_cost, force,
+        request_admission(device_units(baseline->ns), custom->path.total_cost,
                           list_concat(candidate_missing_columns(candidate), texts->kept));
-    convert_costs(root, candidate, baseline, custom);
+    convert_costs(root, candidate, baseline, texts, custom);
 }
 
 const List *gpuscan_path_missing_columns(const Path *path) {
@@ -695,7 +697,7 @@ bool add_aggregate_path(PlannerInfo *root, const Candidate *candidate, RelOptInf
     path->path.startup_cost = path->path.total_cost;
     if (force)
         output->pathlist = NIL; // whatever it costs
-    price_new_path(root, candidate, &baseline, &texts, force, path);
+    price_new_path(root, candidate, &baseline, &texts, path);
     // (add_path frees what costs too much, so the other one goes first.)
     if (!ordered ||
         !add_sorted_path(root, candidate, path, spec, groups, trial, fallback, &baseline, children, output) || !force)
@@ -707,6 +709,7 @@ static Plan *plan_gpuscan(PlannerInfo *, RelOptInfo *, CustomPath *path, List *t
     const GpuScanPath *ours = reinterpret_cast<const GpuScanPath *>(path);
     CustomScan *node = makeNode(CustomScan);
     ++planned_nodes;
+    note_bought(ours->bought);
     node->scan.plan.targetlist = tlist;
     node->scan.plan.qual = static_cast<List *>(copyObject(ours->having));
     node->scan.scanrelid = 0;

@@ -31,7 +31,7 @@ void price_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline
 // The same of a path that is priced for the first time, and requests admission (cost/cache_admission.h); what the CPU plan takes in such a
 // level is noted when it is executed.
 void price_new_path(PlannerInfo *root, const Candidate *candidate, const CpuBaseline *baseline, const TextWork *texts,
-                    bool force, CustomPath *path);
+                    CustomPath *path);
 double gpuscan_path_ns(const Path *path);
 // Its fragment, as it has been translated, may be a stage of the query around it.
 void may_be_stage(CustomPath *path, const Fragment *fragment);

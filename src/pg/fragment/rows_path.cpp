@@ -284,7 +284,7 @@ static int add_ordered_path(PlannerInfo *root, const Candidate *candidate, RelOp
     path->path.pathkeys = pathkeys;
     set_costs(root, candidate, trial, found, wanted, dictionary_entries(root, wanted, spec), &texts, baseline,
               breakdown, &path->path);
-    price_new_path(root, candidate, baseline, &texts, force,
+    price_new_path(root, candidate, baseline, &texts,
                    path); // (of LIMIT's rows it may cost far less than the path of all)
     if (force && wants_order(root, pathkeys))
         rel->pathlist = NIL;
@@ -374,7 +374,7 @@ bool add_rows_path(PlannerInfo *root, const Candidate *candidate, RelOptInfo *re
         rel->pathlist = NIL;
         rel->partial_pathlist = NIL;
     }
-    price_new_path(root, candidate, &baseline, &texts, force, path);
+    price_new_path(root, candidate, &baseline, &texts, path);
     add_path(rel, &path->path);
     if (ordered && is_topmost(root, rel) && root->query_pathkeys != NIL)
         add_ordered_paths(root, candidate, rel, spec, fallback, &baseline, children, force);

@@ -390,7 +390,7 @@ bool add_windows_path(PlannerInfo *root, const Candidate *candidate, const RelOp
     }
     if (force)
         output->pathlist = NIL; // whatever it costs
-    price_new_path(root, candidate, &common.baseline, &texts, force, path);
+    price_new_path(root, candidate, &common.baseline, &texts, path);
     if (in_order != nullptr)
         price_path(root, candidate, &common.baseline, &texts_in_order, in_order);
     // (add_path frees what costs too much. With `force` PostgreSQL has nothing to sort.)

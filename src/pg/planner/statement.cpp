@@ -389,11 +389,10 @@ static void tell_reasons(const PlanAlternative *best, bool any) {
         refuse_statement("no table that a device could read", nullptr);
 }
 
-// As written, and as the rewritings that are worth it write it; the best plan. `lasts`: a device takes part, and planning it again would come
-// to the same.
+// As written, and as the rewritings that are worth it write it; the best plan. `lasts`: a device takes part.
 static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, bool enabled, bool *lasts) {
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
-    const int requests = begin_admission(planning == nullptr);
+    const AdmissionNotes notes = begin_admission(planning == nullptr);
     if (planning == nullptr)
         forget_levels();
     if (planning == nullptr && told_to == nullptr)
@@ -413,8 +412,8 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     }
     if (call->scrolls && !(best.backward && best.device_nodes > 0))
         forget_material(best.plan);
-    const bool on_device = best.device_nodes > 0;
-    *lasts = !decide_admission(requests, best.rewritten, best.plan, on_device, device_units(best.ns)) && on_device;
+    decide_admission(notes, best.rewritten, best.plan, device_units(best.ns));
+    *lasts = best.device_nodes > 0;
     return best.plan;
 }
 
