@@ -35,6 +35,11 @@ phase() {
     echo "$(date +%H:%M:%S) ---- $*"
 }
 
+# tell_failed GROUP: each line of the input names a test that has failed, or is a part of what it said. Told once more at the end.
+tell_failed() {
+    sed "s/^/FAILED: $1: /" >>"$out/failed"
+}
+
 # count_lines PATTERN FILE: or those of all files of a folder
 count_lines() {
     { grep -rhE "$1" "$2" || true; } | wc -l
@@ -48,6 +53,7 @@ check_honesty() {
         count 1 0
     else
         head -n 200 <<<"$found"
+        echo "what its server's log says" | tell_failed "$2"
         count 0 1
     fi
 }
@@ -59,6 +65,7 @@ run_unit() {
     compgen -G 'test/unit/*.cpp' >/dev/null || return 0
     if ! make -s -j"$(nproc)" PG_CONFIG="$pg_config" unit >"$log" 2>&1; then
         tail -n 60 "$log"
+        echo "does not compile" | tell_failed unit
         count 0 1
         return
     fi
@@ -81,6 +88,7 @@ run_unit() {
     if [ "$status" != 0 ]; then
         grep -vE '^\[( RUN      |       OK |-*)\]' "$log" | tail -n 80 || true
         [ "$bad" -gt 0 ] || bad=1
+        { grep -E -A 2 '^\S+: Failure$|^\[  FAILED  \] .* \([0-9]+ ms\)$' "$log" || tail -n 5 "$log"; } | awk "NR <= 20" | tell_failed unit
     fi
     echo "unit: $ok passed, $bad failed"
     count "$ok" "$bad"
@@ -91,7 +99,7 @@ check_schedule() {
     local name missing=0
     for name in $(find test/sql -name '*.sql' -exec basename {} .sql \; | sort); do
         if ! grep -qE "^test:(.* )?$name( |\$)" test/schedule; then
-            echo "test/sql/$name.sql is not in test/schedule"
+            echo "test/sql/$name.sql is not in test/schedule" | tee >(tell_failed regress)
             missing=1
         fi
     done
@@ -124,6 +132,8 @@ run_pg_regress() {
         [ "$bad" -gt 0 ] || bad=1
         grep -E '^not ok |\.\.\. (FAILED|failed)' "$log" || tail -n 30 "$log"
         [ ! -s "$out/$name/regression.diffs" ] || head -n 200 "$out/$name/regression.diffs"
+        { grep -E '^not ok |\.\.\. (FAILED|failed)' "$log" || tail -n 3 "$log"; grep -E '^[-+]' "$out/$name/regression.diffs" || true; } |
+            awk "NR <= 20" | tell_failed "$name"
     fi
     echo "$name: $ok passed, $bad failed"
     count "$ok" "$bad"
@@ -166,6 +176,7 @@ run_prove() {
     bad=$(count_lines '^not ok ' "$out/$name")
     # A file that ends early, or says another number of tests, fails without a line.
     [ "$status" = 0 ] || [ "$bad" -gt 0 ] || bad=1
+    [ "$bad" = 0 ] || { grep -rE -A 6 '^not ok ' "$out/$name" || echo "a file ended early"; } | awk "NR <= 20" | tell_failed "$name"
     echo "$name: $ok passed, $bad failed"
     count "$ok" "$bad"
 }
@@ -202,6 +213,7 @@ run_program() {
     else
         tail -n 60 "$log"
         echo "$name: failed"
+        tail -n 10 "$log" | tell_failed "$name"
         count 0 1
     fi
 }
@@ -229,6 +241,7 @@ mkdir -p "$BUILD/check-${PG:-$major}"
 out=$(realpath "$BUILD/check-${PG:-$major}")
 export GPUSCAN_HONEST=$out/honest # of every server that a test starts
 : >"$GPUSCAN_HONEST"
+: >"$out/failed"
 
 # Sorts the names of TEST by the groups that have them.
 choose_tests() {
@@ -271,6 +284,7 @@ finish() {
     phase "done in $((SECONDS - started)) s"
     awk '{ for (i = 1; i <= 5; i++) sum[i] += $i }
         END { printf "restarts %d (%d expected), fallbacks %d (%d unexpected), row errors %d\n", sum[1], sum[2], sum[3], sum[4], sum[5] }' "$GPUSCAN_HONEST"
+    cat "$out/failed"
     echo "$passed passed, $failed failed"
     [ "$failed" = 0 ] && [ "$passed" -gt 0 ] || exit 1
 }
