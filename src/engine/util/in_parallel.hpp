@@ -12,7 +12,7 @@
 
 namespace gpuscan {
 
-constexpr uint64_t groups_per_thread = 64 * 1024;
+constexpr uint64_t groups_per_thread = 8 * 1024; // of 20 to 60 ns each, while a thread takes some 30 us to start
 
 // How many threads so many groups, or whatever else there is `per_thread` of, are worth.
 inline unsigned threads_worth(uint64_t n, uint64_t per_thread = groups_per_thread) {
