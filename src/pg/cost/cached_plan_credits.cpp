@@ -36,6 +36,7 @@ struct KnownPlan {
     Cost cost;          // as planned
     Cost taken;         // by its current execution so far
     Cost added, needed;
+    bool has_told; // its current execution, that it is to be planned anew: a loop over its rows may go on for long
     int plannings; // for the sake of credits, that came to this plan again
     int ncredits;
     AdmissionCredit credits[max_relations];
@@ -74,7 +75,8 @@ void remember_credits(const PlannedStmt *plan, Cost cost, const AdmissionCredit 
     const int plannings = before != nullptr ? std::min(before->plannings, max_plannings) : 0;
     const uint64 fingerprint = fingerprint_of(plan);
     KnownPlan *known = &plans[fingerprint % plans_known];
-    *known = KnownPlan{fingerprint, false, cost, 0, 0, shortfall, plannings, std::min(ncredits, max_relations), {}};
+    *known =
+        KnownPlan{fingerprint, false, cost, 0, 0, shortfall, false, plannings, std::min(ncredits, max_relations), {}};
     std::copy_n(credits, known->ncredits, known->credits);
     for (int i = 0; i < known->ncredits; ++i) // one execution's at least
         known->needed = std::max(known->needed, credits[i].cost);
@@ -88,8 +90,9 @@ static void add_credits(KnownPlan *known, double times) {
         add_admission_credit(known->credits[i].relid, known->credits[i].cost * times);
         known->added += known->credits[i].cost * times;
     }
-    if (known->added <= known->needed)
+    if (known->has_told || known->added <= known->needed)
         return;
+    known->has_told = true;
     known->added = 0;
     ++known->plannings;
     ResetPlanCache();
@@ -97,6 +100,7 @@ static void add_credits(KnownPlan *known, double times) {
 
 static void begin_execution(KnownPlan *known) {
     known->taken = 0;
+    known->has_told = false;
     if (std::exchange(known->has_run, true))
         add_credits(known, 1);
 }
@@ -127,16 +131,23 @@ static void watch_start(QueryDesc *query, int flags) {
 
 } // extern "C"
 
-// (Up to 17 there is another argument. What the execution calls may forget the plan.)
+// What an execution has taken that an error has ended (a timeout, mostly) counts as well. (What it calls may make this session forget
+// the plan. Up to 17 there is another argument.)
 template <class... More> static void watch_run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
     const auto run = previous_run_hook != nullptr ? previous_run_hook : standard_ExecutorRun;
     if (!adds_credit() || known_plan(query->plannedstmt) == nullptr)
         return run(query, direction, count, more...);
     const uint32 first = first_executions;
     const uint64 begin = core_ns();
-    run(query, direction, count, more...);
-    if (KnownPlan *known = known_plan(query->plannedstmt); known != nullptr && first_executions == first)
-        add_taken(known, device_units(static_cast<double>(core_ns() - begin)));
+    PG_TRY();
+    { run(query, direction, count, more...); }
+    PG_FINALLY();
+    {
+        KnownPlan *known = known_plan(query->plannedstmt);
+        if (known != nullptr && first_executions == first)
+            add_taken(known, device_units(static_cast<double>(core_ns() - begin)));
+    }
+    PG_END_TRY();
 }
 
 void cached_plan_credits_init() {

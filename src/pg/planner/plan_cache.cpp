@@ -8,7 +8,6 @@
 #include "pg/planner/plan_cache.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "pg/cost/planning_inputs.h"
 #include "pg/guc.h"
@@ -117,10 +116,6 @@ static void watch_discard(PlannedStmt *statement, const char *query_string, bool
 
 // ---- which statements ----
 
-static std::string_view text_of(const SentStatement *sent) {
-    return statement_text(sent->text, sent->query->stmt_location, sent->query->stmt_len);
-}
-
 struct TypeStorage {
     int16 length;
     bool by_value;
@@ -159,14 +154,15 @@ static bool same_values(ParamListInfo a, ParamListInfo b) {
     return same;
 }
 
-static uint64 hash_of(const SentStatement *sent) {
-    return statement_hash(text_of(sent)) ^ hash_of_values(sent->values);
+SentStatement sent_statement(const Query *query, const char *source, ParamListInfo values, int options) {
+    const std::string_view text = statement_text(source, query->stmt_location, query->stmt_len);
+    return {query, text, values, options, statement_hash(text) ^ hash_of_values(values)};
 }
 
 static uint64 *place_of(uint64 hash) { return &statements[hash % max_statements]; }
 
-static StatementKey key_of(const SentStatement *sent, uint64 hash) {
-    StatementKey key{hash, settings_hash(), sent->values, InvalidOid, 0, sent->options};
+static StatementKey key_of(const SentStatement *sent) {
+    StatementKey key{sent->hash, settings_hash(), sent->values, InvalidOid, 0, sent->options};
     GetUserIdAndSecContext(&key.user, &key.security_context);
     return key;
 }
@@ -304,8 +300,7 @@ PlannedStmt *cached_plan(const SentStatement *sent) {
     make_room(0, 0); // (somebody may have made it smaller)
     if (nplans == 0)
         return nullptr;
-    const uint64 hash = hash_of(sent);
-    CachedPlan *cached = is_known(hash) ? find(key_of(sent, hash)) : nullptr;
+    CachedPlan *cached = is_known(sent->hash) ? find(key_of(sent)) : nullptr;
     if (cached == nullptr || !equal(cached->query, sent->query))
         return nullptr;
     lock_relations(cached->plan);
@@ -323,15 +318,14 @@ PlannedStmt *cached_plan(const SentStatement *sent) {
 }
 
 PlanToCache *begin_plan_to_cache(const SentStatement *sent) {
-    const uint64 hash = hash_of(sent);
     Query *const query = const_cast<Query *>(sent->query);
-    if (guc_plan_cache_size == 0 || *place_of(hash) != hash ||
+    if (guc_plan_cache_size == 0 || *place_of(sent->hash) != sent->hash ||
         depends_on_more(reinterpret_cast<Node *>(query), nullptr))
         return nullptr;
     PlanToCache *planned = static_cast<PlanToCache *>(palloc0(sizeof *planned));
-    planned->key = key_of(sent, hash);
+    planned->key = key_of(sent);
     planned->query = static_cast<Query *>(copyObject(query));
-    planned->inputs = new_planning_inputs(statement_hash(text_of(sent)));
+    planned->inputs = new_planning_inputs(statement_hash(sent->text));
     planned->changes = changes;
     return planned;
 }
@@ -385,14 +379,13 @@ static CachedPlan *make_entry(const PlanToCache *planned, std::string_view text,
 }
 
 void cache_plan(PlanToCache *planned, const SentStatement *sent, const PlannedStmt *plan) {
-    const uint64 hash = hash_of(sent);
-    *place_of(hash) = hash;
+    *place_of(sent->hash) = sent->hash;
     if (planned == nullptr || !can_be_cached(plan) || any_checks_depend_on_more(plan) || planned->changes != changes)
         return;
     for (int i = nplans; i-- > 0;)
         if (!plans[i]->valid || same_key(plans[i]->key, planned->key))
             forget(i);
-    CachedPlan *entry = make_entry(planned, text_of(sent), plan);
+    CachedPlan *entry = make_entry(planned, sent->text, plan);
     if (entry->bytes > size_limit()) {
         MemoryContextDelete(entry->context);
         return;

@@ -453,7 +453,7 @@ static PlannedStmt *plan_call(Query *parse, PlannerCall *call) {
     bool lasts = false;
     if (!enabled || !may_be_cached(parse, call))
         return plan_anew(parse, call, enabled, nullptr, &lasts);
-    const SentStatement sent{parse, call->query_string, call->params, call->options};
+    const SentStatement sent = sent_statement(parse, call->query_string, call->params, call->options);
     if (PlannedStmt *cached = cached_plan(&sent))
         return cached;
     PlanToCache *to_cache = begin_plan_to_cache(&sent);
