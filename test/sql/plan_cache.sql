@@ -198,6 +198,25 @@ EXECUTE custom(2);
 EXECUTE custom(1);
 SELECT count(*) AS kept FROM pg_backend_memory_contexts WHERE name = 'gpuscan cached plan' AND ident LIKE 'PREPARE custom%';
 RESET plan_cache_mode;
+-- a value that lies in a row's TOAST table, and is gone with it; and a whole row
+CREATE TABLE large (v text);
+ALTER TABLE large ALTER v SET STORAGE EXTERNAL;
+CREATE FUNCTION ask() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    n bigint;
+    m bigint;
+BEGIN
+    EXECUTE 'SELECT count(*) FROM t WHERE k < 19990 AND s <> $1' INTO n USING OLD.v;
+    EXECUTE 'SELECT count(*) FROM t WHERE k < 19990 AND s <> ($1).v' INTO m USING OLD;
+    RAISE WARNING '% %', n, m;
+    RETURN OLD;
+END $$;
+CREATE TRIGGER ask BEFORE DELETE ON large FOR EACH ROW EXECUTE FUNCTION ask();
+INSERT INTO large SELECT repeat('abc', 10000) FROM generate_series(1, 3);
+DELETE FROM large;
+TRUNCATE large;
+INSERT INTO large SELECT repeat('abc', 10000) FROM generate_series(1, 3);
+DELETE FROM large;
 -- a setting's value is asked by each planning
 SET plan_cache.k = 19000;
 SELECT runs('SELECT sum(n) FROM t WHERE k < 19990 AND k > current_setting(''plan_cache.k'')::int');

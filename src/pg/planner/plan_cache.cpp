@@ -154,6 +154,17 @@ static bool same_values(ParamListInfo a, ParamListInfo b) {
     return same;
 }
 
+// Such a value is gone when its row is, which an entry would outlive.
+static bool any_out_of_line(ParamListInfo values) {
+    for (int i = 0; values != nullptr && i < values->numParams; ++i) {
+        const ParamExternData &value = values->params[i];
+        if (!value.isnull && storage_of(value.ptype).length == -1 &&
+            VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value.value)))
+            return true;
+    }
+    return false;
+}
+
 SentStatement sent_statement(const Query *query, const char *source, ParamListInfo values, int options) {
     const std::string_view text = statement_text(source, query->stmt_location, query->stmt_len);
     return {query, text, values, options, statement_hash(text) ^ hash_of_values(values)};
@@ -319,7 +330,7 @@ PlannedStmt *cached_plan(const SentStatement *sent) {
 
 PlanToCache *begin_plan_to_cache(const SentStatement *sent) {
     Query *const query = const_cast<Query *>(sent->query);
-    if (guc_plan_cache_size == 0 || *place_of(sent->hash) != sent->hash ||
+    if (guc_plan_cache_size == 0 || *place_of(sent->hash) != sent->hash || any_out_of_line(sent->values) ||
         depends_on_more(reinterpret_cast<Node *>(query), nullptr))
         return nullptr;
     PlanToCache *planned = static_cast<PlanToCache *>(palloc0(sizeof *planned));
