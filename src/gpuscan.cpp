@@ -6,9 +6,9 @@
 #include "pg/pg.h"
 
 #include "pg/cost/cache_admission.h"
-#include "pg/cost/cached_plan_credits.h"
 #include "pg/exec/node.h"
 #include "pg/guc.h"
+#include "pg/planner/executions.h"
 #include "pg/planner/explain_refusals.h"
 #include "pg/planner/hooks.h"
 #include "pg/planner/plan_cache.h"
@@ -31,5 +31,5 @@ void _PG_init() {
     gpuscan::plan_cache_init();
     gpuscan::explain_refusals_init();
     gpuscan::cache_admission_init();
-    gpuscan::cached_plan_credits_init();
+    gpuscan::executions_init();
 }

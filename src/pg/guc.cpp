@@ -39,6 +39,17 @@ static const config_enum_entry offload_options[] = {
     {nullptr, 0, false},
 };
 
+// Plans that PostgreSQL keeps were made under the other value: nobody who says "off" expects a device to be asked.
+static void change_offload(int to, void *) {
+    if (to != guc_offload)
+        ResetPlanCache();
+}
+
+static void change_device(int to, void *) {
+    if (to != guc_device)
+        ResetPlanCache();
+}
+
 static bool is_below_data_directory(char **path, void **, GucSource) {
     canonicalize_path(*path);
     if (**path == '\0' || path_is_relative_and_below_cwd(*path))
@@ -87,7 +98,7 @@ void guc_init() {
     DefineCustomEnumVariable("gpuscan.device", "Selects the device that runs query fragments.",
                              "\"auto\" takes the GPU where there is one, else the CPU engine (\"host\"). \"none\" "
                              "in the configuration file means that no device process is started.",
-                             &guc_device, guc_device, device_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+                             &guc_device, guc_device, device_options, PGC_USERSET, GUC_EXPLAIN, nullptr, change_device,
                              nullptr);
     DefineCustomIntVariable(
         "gpuscan.device_memory_share", "Sets the share of the GPU's memory that gpuscan may use, in per cent.", nullptr,
@@ -131,8 +142,8 @@ void guc_init() {
         &guc_max_feed_workers, guc_max_feed_workers, -1, 1024, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable("gpuscan.offload", "Decides when plans use the device.",
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
-                             &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
-                             nullptr);
+                             &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr,
+                             change_offload, nullptr);
     DefineCustomIntVariable("gpuscan.plan_cache_size",
                             "Sets the memory of a session for plans of statements that it sends again.",
                             "Only plans in which a device takes part are kept. 0 means none.", &guc_plan_cache_size,

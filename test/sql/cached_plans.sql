@@ -45,5 +45,38 @@ SET gpuscan.offload = off;
 EXECUTE statement;
 RESET gpuscan.offload;
 DEALLOCATE statement;
+-- A plan for any values of the parameters expects few rows between two bounds. Where an index gives it many instead, plans for given values go on.
+CREATE TABLE facts AS SELECT i AS id, i % 50 AS shop, i % 1000 AS amount FROM generate_series(1, 400000) i;
+CREATE INDEX ON facts (id);
+VACUUM (FREEZE, ANALYZE) facts;
+SELECT sum(id) + sum(shop) + sum(amount) AS cached FROM facts;
+SET max_parallel_workers_per_gather = 0;
+PREPARE wide(int, int) AS SELECT shop, count(*), sum(amount) FROM facts WHERE id BETWEEN $1 AND $2 GROUP BY shop ORDER BY 3 DESC, 1 LIMIT 2;
+PREPARE narrow(int, int) AS SELECT count(*), sum(amount) FROM facts WHERE id BETWEEN $1 AND $2;
+DO $$ BEGIN
+    FOR i IN 1..12 LOOP
+        EXECUTE 'EXECUTE wide(1, 350000)';
+        EXECUTE 'EXECUTE narrow(7, 9)';
+    END LOOP;
+END $$;
+EXECUTE wide(1, 350000);
+SELECT place_of('EXECUTE wide(1, 350000)'), place_of('EXECUTE narrow(7, 9)');
+SELECT name, generic_plans, custom_plans FROM pg_prepared_statements ORDER BY name DESC;
+RESET max_parallel_workers_per_gather;
+-- A plan that is kept follows a device that is switched off, and on again.
+SET plan_cache_mode = force_generic_plan;
+PREPARE kept AS SELECT shop, sum(amount) FROM facts GROUP BY shop;
+SELECT place_of('EXECUTE kept');
+SET gpuscan.offload = off;
+SELECT place_of('EXECUTE kept');
+RESET gpuscan.offload;
+SELECT place_of('EXECUTE kept');
+BEGIN;
+SET LOCAL gpuscan.device = 'none';
+SELECT place_of('EXECUTE kept');
+ROLLBACK;
+SELECT place_of('EXECUTE kept');
+RESET plan_cache_mode;
+DEALLOCATE ALL;
 SET client_min_messages = warning;
 DROP SCHEMA cached_plans CASCADE;

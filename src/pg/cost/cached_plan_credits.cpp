@@ -6,8 +6,7 @@
 // each when it is next needed).
 //
 // Planning credits what the plan is expected to take. Where an execution takes more of this backend's processor than that, the rest is
-// credited, too: a plan is often taken because few rows are expected, and then the rent is far more than it seems. (What waits for a
-// client, a disk or other processes is no reason to buy.)
+// credited, too: a plan is often taken because few rows are expected, and then the rent is far more than it seems.
 //
 // Where planning anew comes to the same plan, it takes twice as much credit the next time.
 //
@@ -44,9 +43,7 @@ struct KnownPlan {
 
 static KnownPlan plans[plans_known];
 static bool any_known = false;
-static uint32 first_executions = 0;
-static ExecutorStart_hook_type previous_start_hook = nullptr;
-static ExecutorRun_hook_type previous_run_hook = nullptr;
+static uint32 first = 0; // executions that have brought something
 
 static uint64 fingerprint_of(const PlannedStmt *plan) {
     struct {
@@ -61,7 +58,9 @@ static uint64 fingerprint_of(const PlannedStmt *plan) {
     return std::max<uint64>(fingerprint, 1);
 }
 
-void note_first_execution() { ++first_executions; }
+void note_first_execution() { ++first; }
+
+uint32 first_executions() { return first; }
 
 static KnownPlan *known_plan(const PlannedStmt *plan) {
     const uint64 fingerprint = fingerprint_of(plan);
@@ -98,14 +97,22 @@ static void add_credits(KnownPlan *known, double times) {
     ResetPlanCache();
 }
 
-static void begin_execution(KnownPlan *known) {
+bool owes_credit(const PlannedStmt *plan) { return any_known && known_plan(plan) != nullptr; }
+
+void credit_execution(const PlannedStmt *plan) {
+    KnownPlan *known = any_known ? known_plan(plan) : nullptr;
+    if (known == nullptr)
+        return;
     known->taken = 0;
     known->has_told = false;
     if (std::exchange(known->has_run, true))
         add_credits(known, 1);
 }
 
-static void add_taken(KnownPlan *known, Cost taken) {
+void credit_taken(const PlannedStmt *plan, Cost taken) {
+    KnownPlan *known = any_known ? known_plan(plan) : nullptr;
+    if (known == nullptr)
+        return;
     const Cost expected = std::max(known->taken, known->cost);
     known->taken += taken;
     Cost owed = 0;
@@ -113,48 +120,6 @@ static void add_taken(KnownPlan *known, Cost taken) {
         owed += known->credits[i].cost;
     if (known->taken > expected && owed > 0)
         add_credits(known, (known->taken - expected) / owed);
-}
-
-static bool adds_credit() { return any_known && !IsParallelWorker() && guc_offload == OFFLOAD_AUTO; }
-
-extern "C" {
-
-static void watch_start(QueryDesc *query, int flags) {
-    if ((flags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && adds_credit())
-        if (KnownPlan *known = known_plan(query->plannedstmt))
-            begin_execution(known);
-    if (previous_start_hook != nullptr)
-        previous_start_hook(query, flags);
-    else
-        standard_ExecutorStart(query, flags);
-}
-
-} // extern "C"
-
-// What an execution has taken that an error has ended (a timeout, mostly) counts as well. (What it calls may make this session forget
-// the plan. Up to 17 there is another argument.)
-template <class... More> static void watch_run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
-    const auto run = previous_run_hook != nullptr ? previous_run_hook : standard_ExecutorRun;
-    if (!adds_credit() || known_plan(query->plannedstmt) == nullptr)
-        return run(query, direction, count, more...);
-    const uint32 first = first_executions;
-    const uint64 begin = core_ns();
-    PG_TRY();
-    { run(query, direction, count, more...); }
-    PG_FINALLY();
-    {
-        KnownPlan *known = known_plan(query->plannedstmt);
-        if (known != nullptr && first_executions == first)
-            add_taken(known, device_units(static_cast<double>(core_ns() - begin)));
-    }
-    PG_END_TRY();
-}
-
-void cached_plan_credits_init() {
-    previous_start_hook = ExecutorStart_hook;
-    ExecutorStart_hook = watch_start;
-    previous_run_hook = ExecutorRun_hook;
-    ExecutorRun_hook = watch_run;
 }
 
 } // namespace gpuscan

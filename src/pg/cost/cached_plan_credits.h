@@ -5,8 +5,6 @@
 
 namespace gpuscan {
 
-void cached_plan_credits_init(); // by _PG_init
-
 // What a statement owes to a relation for each execution.
 struct AdmissionCredit {
     Oid relid;
@@ -19,5 +17,11 @@ void remember_credits(const PlannedStmt *plan, Cost cost, const AdmissionCredit 
 
 // A fragment has brought columns or compiled kernels: what this execution takes is not what the next one will.
 void note_first_execution();
+uint32 first_executions(); // how many there were
+
+// Of executions (planner/executions.h): does the plan owe credit; one begins; it has taken so much more.
+bool owes_credit(const PlannedStmt *plan);
+void credit_execution(const PlannedStmt *plan);
+void credit_taken(const PlannedStmt *plan, Cost taken);
 
 } // namespace gpuscan

@@ -26,6 +26,7 @@
 #include "pg/fragment/plan_tree.h"
 #include "pg/guc.h"
 #include "pg/plan_time/level_time.h"
+#include "pg/planner/generic_plans.h"
 #include "pg/planner/hooks.h"
 #include "pg/planner/plan_cache.h"
 #include "pg/planner/planner_state.h"
@@ -389,6 +390,19 @@ static void tell_reasons(const PlanAlternative *best, bool any) {
         refuse_statement("no table that a device could read", nullptr);
 }
 
+// Of prepared statements and those of functions, whose plans are for given values of their parameters or for any.
+static void watch_generic_plans(const PlannerCall *call, const PlanAlternative *best) {
+    const bool any_values = call->params == nullptr, on_device = best->device_nodes > 0;
+    if (planning != nullptr || call->query_string == nullptr || any_values == on_device)
+        return;
+    const PlannedStmt *plan = best->plan;
+    const uint64 statement = statement_hash(statement_text(call->query_string, plan->stmt_location, plan->stmt_len));
+    if (on_device)
+        note_custom_plan(statement);
+    else
+        price_generic_plan(statement, best->plan, best->ns);
+}
+
 // As written, and as the rewritings that are worth it write it; the best plan. `lasts`: a device takes part.
 static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, bool enabled, bool *lasts) {
     const unsigned wanted = enabled ? wanted_rewritings(parse) : 0;
@@ -412,6 +426,7 @@ static PlannedStmt *plan_alternatives(Query *parse, const PlannerCall *call, boo
     }
     if (call->scrolls && !(best.backward && best.device_nodes > 0))
         forget_material(best.plan);
+    watch_generic_plans(call, &best);
     decide_admission(notes, best.rewritten, best.plan, device_units(best.ns));
     *lasts = best.device_nodes > 0;
     return best.plan;
