@@ -45,7 +45,8 @@ struct FramedColumn {
             device.download(bytes.data(), *values, 0, bytes.size());
         for (size_t r = 0; r < rows; ++r) {
             uint128 stored = 0;
-            memcpy(&stored, bytes.data() + r * width, width);
+            if (width > 0)
+                memcpy(&stored, bytes.data() + r * width, width);
             const unsigned shift = 128 - 8 * static_cast<unsigned>(std::max<size_t>(width, 1));
             const bool is_signed = type != Type::Bool && type != Type::Code; // (bits of floats are taken as integers)
             value[r] = !frame.is_whole() ? static_cast<int128>(stored) + frame.base
