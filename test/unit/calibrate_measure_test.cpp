@@ -350,7 +350,7 @@ tier::RelationWork relation(double rows, double columns, double texts, double ca
     work.pages = rows / 50;
     work.cacheable_share = work.resident_share = 1;
     work.rows = rows;
-    work.read = work.absent = {columns, texts, texts};
+    work.read = work.absent = {columns, texts, texts, 0, 0};
     work.conjuncts = 1;
     work.text_entries = texts * 100;
     work.cached_share = cached;

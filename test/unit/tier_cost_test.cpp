@@ -145,7 +145,7 @@ RelationWork million_rows() {
     work.pages = 20000;
     work.cacheable_share = 1;
     work.rows = 1e6;
-    work.read = work.absent = {3, 0, 0};
+    work.read = work.absent = {3, 0, 0, 0, 0};
     work.conjuncts = 1;
     work.cached_share = -1;
     work.resident_share = 1;
@@ -280,7 +280,7 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     const Prices price = prices(default_weights(false), machine);
     RelationWork work = million_rows();
     work.cacheable_share = 0.75;         // the other pages are read by row, each time, and their texts looked up
-    work.read = work.absent = {3, 3, 2}; // a numeric beside them
+    work.read = work.absent = {3, 3, 2, 0, 0}; // a numeric beside them
     work.text_entries = 1000;
     work.cached_share = 0;
     Breakdown cold = {};
@@ -328,14 +328,50 @@ TEST(TierCost, WhoFeedsEvaluatesExpressions) {
     EXPECT_EQ(amount(cached, Stage::Feed, Count::PlanCost), 0);
 }
 
+TEST(TierCost, AttributesThatArePassedAndTextsThatNobodyRemembersTakeTime) {
+    const Machine machine = one_core();
+    const Prices price = prices(default_weights(false), machine);
+    RelationWork work = million_rows();
+    work.cached_share = 0;
+    work.read = work.absent = {2, 1, 1, 0.75, 8};
+    work.text_entries = 4096;
+    Breakdown breakdown = {};
+    Ledger(machine, price, &breakdown).relation(work);
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::ValueDecoded),
+                     1e6 * (2 + varlena_values + text_values + 8 * passed_values));
+    // The dictionary is in the near cache.
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::MemoryRandomReadCached), 0.75e6 * text_reads * near_reads);
+}
+
+TEST(TierCost, TheHostDeviceDecodesByTheCoresThatFeedIt) {
+    Machine machine = one_core();
+    machine.threads = machine.cores = 2;
+    Weights weights = default_weights(false);
+    weight(weights, Count::PageFound) = weight(weights, Count::PageDecoded) = 1000;
+    weight(weights, Count::ValueDecoded) = 0;
+    const auto feed = [&] {
+        const Prices price = prices(weights, machine);
+        RelationWork work = million_rows();
+        work.cached_share = 0;
+        Breakdown breakdown = {};
+        Ledger(machine, price, &breakdown).relation(work);
+        return stage_ns(breakdown, price, Stage::Feed) / (work.pages * 1000);
+    };
+    EXPECT_DOUBLE_EQ(feed(), 1); // one core finds, the other one decodes
+    weight(weights, Count::PageDecoded) = 3000;
+    EXPECT_DOUBLE_EQ(feed(), 2); // 1 and 3 by two cores; decoding alone would take 1.5
+    machine.cores = 8;
+    EXPECT_DOUBLE_EQ(feed(), 1.5);
+}
+
 TEST(TierCost, OnlyAbsentColumnsAreDecodedButOfPagesReadByRow) {
     const Machine machine = one_core();
     const Prices price = prices(default_weights(false), machine);
     RelationWork work = million_rows();
     work.cacheable_share = 0.75;
     work.cached_share = 0;
-    work.read = {4, 3, 2};
-    work.absent = {1, 1, 0};
+    work.read = {4, 3, 2, 0, 0};
+    work.absent = {1, 1, 0, 0, 0};
     Breakdown breakdown = {};
     Ledger(machine, price, &breakdown).relation(work);
     EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::ValueDecoded),

@@ -1,6 +1,7 @@
 // The arithmetic of tier_cost.hpp: prices, and the work of each step of a fragment. Multiples of a weight are those of tier_weights.hpp.
 //
-//   feed   = max(feeding processes: pages (storage + found, and of a team more) + pages by row, link: bytes of pages, decoding: pages + values)
+//   feed   = max(feeding processes: pages (storage + found, and of a team more) + pages by row, link: bytes of pages, decoding: pages + values;
+//            of the host device also: what feeding and decoding take its cores together)
 //   scan   = rows * (columns * (a look + bytes) + conditions)
 //   build  = rows * (row + a random write of the table); probe = rows * (row + a random read of it), or every pair
 //   group  = rows * (a random write of the groups, if there are keys, + states) + groups merged, and aggregated again (or bits of DISTINCT values)
@@ -156,15 +157,17 @@ struct Ledger::Piece {
 // that it helps has its page tables.
 static double share_of_workers(double workers) { return workers / (1 + workers); }
 
-// Side by side: who feeds, the link, the device.
+// Side by side: who feeds, the link, the device. But the host device decodes by the cores that the feeding processes need, too.
 void Ledger::bring(const RelationWork &work, const Piece &piece) {
     const double pages = piece.pages + piece.rowwise, page_rows = work.pages > 0 ? work.rows / work.pages : 0;
+    const double by_one = piece.by_one + piece.rowwise_by_one;
     const auto values = [&](double Columns::*kind) {
         return page_rows * (piece.pages * work.absent.*kind + piece.rowwise * work.read.*kind);
     };
     const double before = ns_;
     add(Stage::Feed, Count::StorageSeqRead, pages * (1 - work.resident_share));
-    add(Stage::Feed, Count::PageFound, piece.by_one + piece.rowwise_by_one);
+    const double stored = ns_ - before;
+    add(Stage::Feed, Count::PageFound, by_one);
     add(Stage::Feed, Count::BackendRow, piece.rowwise_by_one * page_by_row_rows);
     add(Stage::Feed, Count::PageInTeam,
         piece.by_one * share_of_workers(work.workers) + piece.rowwise_by_one * share_of_workers(work.row_workers));
@@ -176,9 +179,16 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
     const double link = ns_ - before - feeding;
     add(Stage::Feed, Count::PageDecoded, pages);
     add(Stage::Feed, Count::ValueDecoded,
-        values(&Columns::all) + varlena_values * values(&Columns::varlena) + text_values * values(&Columns::texts));
+        values(&Columns::all) + varlena_values * values(&Columns::varlena) + text_values * values(&Columns::texts) +
+            passed_values * values(&Columns::passed));
+    if (!machine_.gpu)
+        random(Stage::Feed, false, text_reads * values(&Columns::unfamiliar), work.text_entries * text_entry_bytes);
     const double decoding = ns_ - before - feeding - link;
-    const double hidden = feeding + link + decoding - std::max({feeding, link, decoding});
+    const double processes = by_one > 0 ? pages / by_one : 1, cores = std::max(machine_.cores, machine_.threads);
+    const double together =
+        machine_.gpu ? 0 : ((feeding - stored) * processes + decoding * machine_.threads) / std::max(cores, 1.0);
+    const double longest = std::max({feeding, link, decoding, std::min(together, feeding + decoding)});
+    const double hidden = feeding + link + decoding - longest;
     ns_ -= hidden;
     if (breakdown_ != nullptr)
         breakdown_->hidden_ns[static_cast<int>(Stage::Feed)] += hidden;

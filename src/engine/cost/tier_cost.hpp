@@ -88,9 +88,10 @@ Levels levels(double bytes, double near_bytes, double far_bytes);
 double passes(double table_bytes, double work_bytes);
 
 // Reading a relation's columns.
-// Columns; of them, those whose values have no fixed length (numerics, texts), and those of texts.
+// Columns; of them, those whose values have no fixed length (numerics, texts), and those of texts, of which a share is not among
+// the texts that a thread remembers (`unfamiliar`); and how many other attributes lie between them that a tuple's walker steps over.
 struct Columns {
-    double all, varlena, texts;
+    double all, varlena, texts, unfamiliar, passed;
 };
 
 struct RelationWork {

@@ -40,6 +40,7 @@ void find_offsets(AttributeWalk &walk) {
     for (DecodeColumn &column : walk.columns) {
         if (column.attribute < next)
             continue;
+        column.skipped_from = next;
         for (; next < column.attribute; ++next)
             add_skip(column.skips, attributes[next]);
         ++next;
@@ -70,13 +71,14 @@ std::vector<AttributeWalk> plan_walks(const DecodeJob &job, bool &dictionary_ful
                             static_cast<uint32_t>(length(i)) - 1,
                             i,
                             0,
+                            0,
                             {}};
         if (is_coded(t.layout->codec) && !t.layout->missing_null) {
             column.missing_code = t.dictionary->intern(t.layout->missing_text);
             dictionary_full |= column.missing_code == Dictionary::full;
         }
         auto walk = std::find_if(walks.begin(), walks.end(), [&](const AttributeWalk &w) {
-            return w.columns.back().attribute != column.attribute && is_prefix(t.layout->attributes, *w.attributes);
+            return is_prefix(t.layout->attributes, *w.attributes);
         });
         if (walk == walks.end())
             walk = walks.insert(walks.end(), AttributeWalk{&t.layout->attributes, {}, {}, 0});

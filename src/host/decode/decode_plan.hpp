@@ -1,8 +1,8 @@
 // What a decode job makes of every tuple: which attributes are walked over, and which columns are dropped off on the way.
 //
 // The columns of a job belong to one table, so their layouts are prefixes of one another and one walk over the attributes up
-// to the last one needed serves them all; where they are not (or one attribute is wanted twice), a column gets a walk of its
-// own. Attributes before the first one of varying length have constant offsets in tuples without NULLs.
+// to the last one needed serves them all, two columns of one attribute too; where they are not, a column gets a walk of its own.
+// Attributes before the first one of varying length have constant offsets in tuples without NULLs.
 #pragma once
 
 #include <vector>
@@ -30,7 +30,8 @@ struct DecodeColumn {
     uint32_t attribute; // index of its own attribute
     size_t job_index;
     uint32_t missing_code = 0; // text
-    std::vector<Skip> skips;   // from the column before, or the end of the fixed offsets, to this one
+    uint32_t skipped_from = 0; // attribute: one behind the column before, or the first without a fixed offset
+    std::vector<Skip> skips;   // from there to this one
 };
 
 // Columns whose layouts are prefixes of `attributes`, in the order of their attributes.

@@ -6,11 +6,12 @@
 // tuples have nothing to do with one another, so in such a loop the processor has many of them under way (Boncz, Zukowski, Nes:
 // "MonetDB/X100: hyper-pipelining query execution", CIDR 2005), and nothing is decided per value that is the same for the column.
 //
-//     open    line pointers -> where each tuple's attributes start and end
-//     plain   no tuple of the page has a NULL or lacks an attribute: attributes before the first one of varying length lie at constant
-//             offsets; several of fixed length are stepped over at once; a varlena is expected to have a short header, and
-//             whether all had one is looked at once, behind the loop: if not, the attribute is gone through again
-//     any     what is not plain: tuple by tuple by the rules of heap_page.cuh
+//     open    line pointers -> where each tuple's attributes start and end, and which attributes are NULL in any tuple
+//     plain   an attribute that is NULL in none: those before the first one of varying length lie at constant offsets; several of fixed
+//             length are stepped over at once; a varlena is expected to have a short header, and whether all had one is looked
+//             at once, behind the loop: if not, the attribute is gone through again
+//     sparse  one that is NULL in some tuples, but lacks in none: the same without a branch, each tuple steps on by its length or 0
+//     any     what a tuple lacks (ALTER TABLE ADD COLUMN), and what has long headers: tuple by tuple by the rules of heap_page.cuh
 //     values  see above; texts that are new wait for the dictionary (text_codes.hpp)
 //
 // Which status a page gets is what a walk tuple by tuple would say (the CUDA device does that): that of the first tuple that
@@ -35,6 +36,7 @@ namespace {
 constexpr size_t text_pages = 32; // whose texts are numbered together
 constexpr size_t alignment = 64;
 constexpr size_t slack = max_skipped * 128 + 64; // bytes behind the last copy that may be read
+constexpr size_t bitmap_bytes = 256;             // behind these; of the most attributes that a tuple can have
 
 void note(ColumnStats &stats, int64_t value) {
     stats.any_value = true;
@@ -74,6 +76,7 @@ PageDecoder::PageDecoder(const std::vector<AttributeWalk> &walks, size_t columns
         for (const DecodeColumn &column : walk.columns) {
             texts_.emplace_back(column.dictionary);
             any_text_ |= column.dictionary != nullptr;
+            last_attribute_ = std::max(last_attribute_, column.attribute);
         }
 }
 
@@ -81,7 +84,9 @@ size_t PageDecoder::max_pages() const { return any_text_ ? text_pages : 1; }
 
 void PageDecoder::decode(const PageRef *refs, size_t count, PageStatus *statuses) {
     std::vector<size_t> waiting(texts_.size());
-    copies_ = thread_memory(max_pages() * page_size + slack);
+    copies_ = thread_memory(max_pages() * page_size + slack + bitmap_bytes);
+    uint8_t *const no_nulls = copies_ + max_pages() * page_size + slack;
+    memset(no_nulls, 0xff, bitmap_bytes);
     for (page_number_ = 0; page_number_ < count; ++page_number_) {
         const PageRef &ref = refs[page_number_];
         for (size_t i = 0; i < texts_.size(); ++i)
@@ -89,6 +94,7 @@ void PageDecoder::decode(const PageRef *refs, size_t count, PageStatus *statuses
         uint8_t *const copy = copies_ + page_number_ * page_size;
         memcpy(copy, ref.page, page_size);
         page_ = copy;
+        no_nulls_ = static_cast<uint32_t>(no_nulls - copy);
         statuses[page_number_] = decode_page(ref);
         if (statuses[page_number_] == PageStatus::Ok)
             continue;
@@ -138,10 +144,7 @@ PageStatus PageDecoder::decode_page(const PageRef &ref) {
     open_tuples(ref);
     TextCodes *texts = texts_.data();
     for (const AttributeWalk &walk : walks_) {
-        if (!tuples_.any_null && tuples_.min_attributes > walk.columns.back().attribute)
-            walk_plain(walk, texts);
-        else
-            walk_any(walk, texts);
+        go_through(walk, texts);
         texts += walk.columns.size();
     }
     return status_;
@@ -157,8 +160,10 @@ void PageDecoder::open_tuples(const PageRef &ref) {
     const uint32_t pointers = heap::line_pointer_count(page_),
                    most = std::min<uint32_t>(ref.ntuples, max_tuples_per_page);
     Tuples &t = tuples_;
-    uint32_t n = 0, nulls = 0, fewest = UINT32_MAX;
+    const uint32_t words = last_attribute_ / 64 + 1;
+    uint32_t n = 0, fewest = UINT32_MAX;
     bool broken = false;
+    std::fill_n(t.any_null, words, 0);
     auto open = [&](heap::LinePointer pointer) {
         heap::Tuple tuple;
         if (n == most || !heap::open_tuple(page_, pointer, tuple)) {
@@ -168,9 +173,13 @@ void PageDecoder::open_tuples(const PageRef &ref) {
         t.base[n] = tuple.base;
         t.length[n] = tuple.limit - tuple.base;
         t.nulls[n] = tuple.nulls;
+        t.bitmap[n] = tuple.nulls != 0 ? tuple.nulls : no_nulls_;
         t.attributes[n] = tuple.attributes;
-        nulls |= tuple.nulls;
         fewest = std::min(fewest, tuple.attributes);
+        // (Bits behind the tuple's last attribute mean nothing: only attributes that all tuples have are asked for.)
+        if (tuple.nulls != 0)
+            for (uint32_t word = 0; word < words; ++word)
+                t.any_null[word] |= ~load<uint64_t>(page_ + tuple.nulls + word * 8);
         ++n;
     };
     if (ref.mask == nullptr) {
@@ -190,7 +199,6 @@ void PageDecoder::open_tuples(const PageRef &ref) {
             }
     }
     t.count = n;
-    t.any_null = nulls != 0;
     t.min_attributes = fewest;
     if (broken || n != ref.ntuples)
         fail(n, PageStatus::Broken);
@@ -205,34 +213,62 @@ template <class Is> void PageDecoder::fail_first(Is is) {
             return fail(i, PageStatus::Broken);
 }
 
-void PageDecoder::walk_plain(const AttributeWalk &walk, TextCodes *texts) {
-    std::fill_n(tuples_.offset, tuples_.count, walk.fixed_end);
+// Is the attribute, or one from it to before the other, NULL in any tuple?
+bool PageDecoder::any_null(uint32_t attribute) const { return tuples_.any_null[attribute / 64] >> attribute % 64 & 1; }
+
+bool PageDecoder::any_null(uint32_t first, uint32_t behind) const {
+    for (; first < behind; ++first)
+        if (any_null(first))
+            return true;
+    return false;
+}
+
+void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
+    const Tuples &t = tuples_;
+    const std::vector<AttributeLayout> &attributes = *walk.attributes;
+    uint32_t next = 0; // attribute; those before the first one that need not be at the same offset in all tuples are passed over
+    while (next < walk.fixed.size() && next < t.min_attributes && next <= last_attribute_ && !any_null(next))
+        ++next;
+    const uint32_t constant = next;
+    std::fill_n(tuples_.offset, t.count, constant < walk.fixed.size() ? walk.fixed[constant] : walk.fixed_end);
+    const DecodeColumn *before = nullptr;
     for (const DecodeColumn &column : walk.columns) {
-        const AttributeLayout &attribute = (*walk.attributes)[column.attribute];
-        if (column.attribute < walk.fixed.size()) {
-            find_at(walk.fixed[column.attribute], static_cast<uint32_t>(attribute.length));
+        const uint32_t number = column.attribute;
+        const AttributeLayout &attribute = attributes[number];
+        if (before != nullptr && before->attribute == number) {
+            while (found_.count > 0 && found_tuple(found_.count - 1) >= t.count)
+                --found_.count;
+        } else if (number < constant) {
+            find_at(walk.fixed[number], static_cast<uint32_t>(attribute.length));
+        } else if (number < t.min_attributes) {
+            if (next == column.skipped_from && !any_null(next, number)) {
+                for (const Skip &skip : column.skips)
+                    step_over(skip);
+            } else {
+                for (; next < number; ++next)
+                    find<false>(attributes[next], next, number);
+            }
+            find<true>(attribute, number, number);
         } else {
-            for (const Skip &skip : column.skips)
-                step_over(skip);
-            if (attribute.length > 0)
-                find_next(attribute);
-            else if (attribute.length != -1 || !find_short_varlena())
-                find_any<true>(attribute, column.attribute, column);
+            for (; next < number; ++next)
+                find_any<false>(attributes[next], next, number);
+            find_any<true>(attribute, number, number);
         }
+        next = std::max(next, number + 1);
         put_values(column, *texts++);
+        before = &column;
     }
 }
 
-void PageDecoder::walk_any(const AttributeWalk &walk, TextCodes *texts) {
-    uint32_t number = 0;
-    std::fill_n(tuples_.offset, tuples_.count, 0);
-    for (const DecodeColumn &column : walk.columns) {
-        for (; number < column.attribute; ++number)
-            find_any<false>((*walk.attributes)[number], number, column);
-        find_any<true>((*walk.attributes)[number], number, column);
-        ++number;
-        put_values(column, *texts++);
-    }
+// The attribute that is next, and that all tuples have, up to the one that is wanted.
+template <bool wanted>
+void PageDecoder::find(const AttributeLayout &attribute, uint32_t number, uint32_t wanted_number) {
+    const bool nulls = any_null(number);
+    if (attribute.length > 0)
+        return nulls ? find_sparse<wanted>(attribute, number) : wanted ? find_next(attribute) : step_over({attribute.length, attribute.align, 1});
+    if (attribute.length == -1 && (nulls ? find_sparse_short<wanted>(number) : wanted ? find_short_varlena() : step_over_short(1)))
+        return;
+    find_any<wanted>(attribute, number, wanted_number);
 }
 
 void PageDecoder::step_over(const Skip &skip) {
@@ -344,24 +380,74 @@ bool PageDecoder::find_short_varlena() {
     return true;
 }
 
-// The attribute in every tuple that has all attributes up to the column's; if it is the column's own (`wanted`), its NULLs and what
-// tuples lack is put down, too.
+// An attribute of fixed length that is next, in tuples where it is not NULL.
+template <bool wanted> void PageDecoder::find_sparse(const AttributeLayout &attribute, uint32_t number) {
+    Tuples &t = tuples_;
+    Found &found = found_;
+    const uint8_t *const bits = page_ + number / 8;
+    const uint32_t bytes = static_cast<uint32_t>(attribute.length), align = attribute.align, bit = number % 8,
+                   count = t.count;
+    uint32_t n = 0, outside = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t there = bits[t.bitmap[i]] >> bit & 1, offset = heap::align_up(t.offset[i], align);
+        if (wanted) {
+            found.tuple[n] = i;
+            found.at[n] = t.base[i] + offset;
+            found.length[n] = bytes;
+            n += there;
+        }
+        t.offset[i] = there != 0 ? offset + bytes : t.offset[i];
+        outside |= t.offset[i] > t.length[i];
+    }
+    if (wanted) {
+        found.count = n;
+        found.all = n == count;
+    }
+    if (outside == 0)
+        return;
+    fail_first([&](uint32_t i) { return t.offset[i] > t.length[i]; });
+    while (wanted && found.count > 0 && found_tuple(found.count - 1) >= t.count)
+        --found.count;
+}
+
+// A varlena with a short header, in every tuple where it is not NULL; false as above.
+template <bool wanted> bool PageDecoder::find_sparse_short(uint32_t number) {
+    Tuples &t = tuples_;
+    Found &found = found_;
+    const uint8_t *const page = page_, *const bits = page_ + number / 8;
+    const uint32_t bit = number % 8, count = t.count;
+    uint32_t n = 0, other = 0; // see find_short_varlena()
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t there = bits[t.bitmap[i]] >> bit & 1, at = t.base[i] + t.offset[i], header = page[at],
+                       size = header >> 1, end = t.offset[i] + size;
+        if (wanted) {
+            found.tuple[n] = i;
+            found.at[n] = at + 1;
+            found.length[n] = size - 1;
+            n += there;
+        }
+        t.stepped[i] = there != 0 ? end : t.offset[i];
+        other |= (((header & 1) - 1) | (size - 1) | (t.length[i] - end)) & (0 - there);
+    }
+    if (other >> 31 != 0)
+        return false;
+    memcpy(t.offset, t.stepped, count * sizeof *t.offset);
+    if (wanted) {
+        found.count = n;
+        found.all = n == count;
+    }
+    return true;
+}
+
+// The attribute in every tuple that has all attributes up to the one that is wanted (this one, if `wanted`).
 template <bool wanted>
-void PageDecoder::find_any(const AttributeLayout &attribute, uint32_t number, const DecodeColumn &column) {
+void PageDecoder::find_any(const AttributeLayout &attribute, uint32_t number, uint32_t wanted_number) {
     Tuples &t = tuples_;
     uint32_t n = 0;
     for (uint32_t i = 0; i < t.count; ++i) {
         const heap::Tuple tuple = {t.base[i], t.base[i] + t.length[i], t.nulls[i], t.attributes[i]};
-        if (column.attribute >= tuple.attributes) {
-            if (wanted)
-                put_missing(column, i);
+        if (wanted_number >= tuple.attributes || heap::is_null(page_, tuple, number))
             continue;
-        }
-        if (heap::is_null(page_, tuple, number)) {
-            if (wanted)
-                put_null(column, i);
-            continue;
-        }
         heap::Place place;
         if (!heap::find_attribute(page_, tuple, t.offset[i], attribute.length, attribute.align, place)) {
             fail(i, PageStatus::Broken);
@@ -379,27 +465,36 @@ void PageDecoder::find_any(const AttributeLayout &attribute, uint32_t number, co
         found_.at[n] = start;
         found_.length[n++] = length;
     }
+    if (!wanted)
+        return;
     found_.count = n;
     found_.all = n == t.count;
 }
 
 // ---- values -------------------------------------------------------------------------------------------------------
 
-void PageDecoder::put_null(const DecodeColumn &column, uint32_t tuple) {
-    const size_t width = type_width(column.layout->type), row = row_start_ + tuple;
-    memset(column.values + row * width, 0, width);
-    column.nulls[row] = 1;
-    stats[column.job_index].any_null = true;
+// Tuples of which nothing was found have NULL, or what the column had when it was added.
+void PageDecoder::put_absent(const DecodeColumn &column) {
+    const ColumnLayout &layout = *column.layout;
+    const size_t width = type_width(layout.type), count = tuples_.count;
+    memset(column.values + row_start_ * width, 0, count * width);
+    memset(column.nulls + row_start_, 1, count);
+    size_t absent = count - found_.count;
+    if (!layout.missing_null && column.attribute >= tuples_.min_attributes)
+        for (uint32_t i = 0; i < count; ++i)
+            if (column.attribute >= tuples_.attributes[i]) {
+                put_missing(column, row_start_ + i);
+                --absent;
+            }
+    stats[column.job_index].any_null |= absent != 0;
 }
 
-void PageDecoder::put_missing(const DecodeColumn &column, uint32_t tuple) {
+void PageDecoder::put_missing(const DecodeColumn &column, uint32_t row) {
     const ColumnLayout &layout = *column.layout;
-    if (layout.missing_null)
-        return put_null(column, tuple);
     uint64_t words[2] = {layout.missing_low, static_cast<uint64_t>(layout.missing_high)};
     if (is_coded(layout.codec))
         words[0] = column.missing_code == Dictionary::full ? 0 : column.missing_code;
-    const size_t width = type_width(layout.type), row = row_start_ + tuple;
+    const size_t width = type_width(layout.type);
     memcpy(column.values + row * width, words, width);
     column.nulls[row] = 0;
     ColumnStats &s = stats[column.job_index];
@@ -413,11 +508,13 @@ void PageDecoder::put_missing(const DecodeColumn &column, uint32_t tuple) {
 
 // What has been found becomes values of the column.
 void PageDecoder::put_values(const DecodeColumn &column, TextCodes &texts) {
-    if (found_.count == 0)
-        return;
     if (found_.all)
         memset(column.nulls + row_start_, 0, found_.count);
     else
+        put_absent(column);
+    if (found_.count == 0)
+        return;
+    if (!found_.all)
         for (uint32_t i = 0; i < found_.count; ++i)
             column.nulls[row(i)] = 0;
     switch (column.layout->codec) {
@@ -491,7 +588,7 @@ void PageDecoder::put_scales(const DecodeColumn &column) {
     for (uint32_t i = 0; i < found_.count; ++i) {
         int32_t scale;
         if (!heap::decode_numeric_scale(page_, found_.at[i], found_.length[i], scale) || scale > 63)
-            return fail(found_.all ? i : found_.tuple[i], PageStatus::Unrepresentable);
+            return fail(found_tuple(i), PageStatus::Unrepresentable);
         store(column.values, row(i), scale);
         note(stats[column.job_index], scale);
     }
@@ -522,9 +619,9 @@ template <class T> void PageDecoder::put_numerics(const DecodeColumn &column) {
         if (small.decode(page, found_.at[i], found_.length[i], decoded[i]) == 0)
             value = decoded[i];
         else if (!heap::decode_numeric(page, found_.at[i], found_.length[i], column.layout->scale, mixed, value))
-            return fail(found_.all ? i : found_.tuple[i], PageStatus::Unrepresentable);
+            return fail(found_tuple(i), PageStatus::Unrepresentable);
         if (value != static_cast<T>(value) || is_beyond(value))
-            return fail(found_.all ? i : found_.tuple[i], PageStatus::Unrepresentable);
+            return fail(found_tuple(i), PageStatus::Unrepresentable);
         store(column.values, row(i), static_cast<T>(value));
         note_wide(s, value);
     }

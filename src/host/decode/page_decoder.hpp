@@ -23,17 +23,20 @@ class PageDecoder {
     bool dictionary_full = false;
 
   private:
+    static constexpr uint32_t max_attributes = 2048; // of a tuple: 11 bits
+
     // The tuples of the present page, and where each of them has been walked to.
     struct Tuples {
         uint32_t count;                           // those from here on are of no interest: one before them has failed
         uint32_t base[heap::max_line_pointers];   // in the page
         uint32_t length[heap::max_line_pointers]; // of the attributes' bytes
         uint32_t nulls[heap::max_line_pointers];  // see heap::Tuple
+        uint32_t bitmap[heap::max_line_pointers]; // the same, but there is one even if nothing is NULL
         uint32_t attributes[heap::max_line_pointers];
         uint32_t offset[heap::max_line_pointers];  // from the base, of the attribute that is next
         uint32_t stepped[heap::max_line_pointers]; // offsets that are not yet known to be right
-        bool any_null;
         uint32_t min_attributes;
+        uint64_t any_null[max_attributes / 64]; // bits: is the attribute, if all tuples have it, NULL in any of them?
     };
     // The values of one attribute that are there: of the tuples in their order.
     struct Found {
@@ -49,14 +52,18 @@ class PageDecoder {
     void fail(uint32_t tuple, PageStatus status);
     template <class Is> void fail_first(Is is);
 
-    void walk_plain(const AttributeWalk &walk, TextCodes *texts);
-    void walk_any(const AttributeWalk &walk, TextCodes *texts);
+    void go_through(const AttributeWalk &walk, TextCodes *texts);
+    bool any_null(uint32_t attribute) const;
+    bool any_null(uint32_t first, uint32_t behind) const;
     void step_over(const Skip &skip);
     void find_at(uint32_t offset, uint32_t bytes);
     void find_next(const AttributeLayout &attribute);
     bool step_over_short(uint32_t varlenas);
     bool find_short_varlena();
-    template <bool wanted> void find_any(const AttributeLayout &attribute, uint32_t number, const DecodeColumn &column);
+    template <bool wanted> void find(const AttributeLayout &attribute, uint32_t number, uint32_t wanted_number);
+    template <bool wanted> void find_sparse(const AttributeLayout &attribute, uint32_t number);
+    template <bool wanted> bool find_sparse_short(uint32_t number);
+    template <bool wanted> void find_any(const AttributeLayout &attribute, uint32_t number, uint32_t wanted_number);
 
     void put_values(const DecodeColumn &column, TextCodes &texts);
     template <class Put> void each_row(Put put);
@@ -66,17 +73,20 @@ class PageDecoder {
     void put_scales(const DecodeColumn &column);
     template <class T> void put_numerics(const DecodeColumn &column);
     void put_texts(const DecodeColumn &column, TextCodes &texts);
-    void put_null(const DecodeColumn &column, uint32_t tuple);
-    void put_missing(const DecodeColumn &column, uint32_t tuple);
-    uint32_t row(uint32_t value) const { return row_start_ + (found_.all ? value : found_.tuple[value]); }
+    void put_absent(const DecodeColumn &column);
+    void put_missing(const DecodeColumn &column, uint32_t row);
+    uint32_t found_tuple(uint32_t value) const { return found_.all ? value : found_.tuple[value]; }
+    uint32_t row(uint32_t value) const { return row_start_ + found_tuple(value); }
     void clear(const PageRef &ref);
     void number_texts(const PageRef *refs, size_t count, PageStatus *statuses);
 
     const std::vector<AttributeWalk> &walks_;
     std::vector<TextCodes> texts_; // by column, in the order of the walks
     bool any_text_ = false;
+    uint32_t last_attribute_ = 0;
     uint8_t *copies_ = nullptr;     // of the pages that decode() takes
     const uint8_t *page_ = nullptr; // the present one
+    uint32_t no_nulls_ = 0; // from the page: where a bitmap of ones stands
     uint32_t page_number_ = 0;
     uint32_t row_start_ = 0;
     PageStatus status_ = PageStatus::Ok;

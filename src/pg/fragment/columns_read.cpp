@@ -93,6 +93,9 @@ bool read_node(Node *node, void *context) {
                read_node(reinterpret_cast<Node *>(info->clause), context);
     }
     default:
+        // What is made of aggregates is made of groups: their arguments are what is read.
+        if (contain_agg_clause(node) || contain_window_function(node))
+            return walk_expression(node, read_node, context);
         read_value(reading, reinterpret_cast<Expr *>(node));
         return false;
     }

@@ -135,21 +135,32 @@ static double new_share(const PlannerInfo *root, const FragmentSource *source, c
 }
 
 double kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, tier::Columns *kinds) {
+    const Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
+    const TupleDesc attributes = RelationGetDescr(relation);
     double different_texts = 0;
-    const Oid relid = planner_rt_fetch(rel->relid, root)->relid;
+    int passed = 0, behind = 0; // attributes that are not read, behind the first offset that differs; those looked at
+    bool constant = true;
     for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
         const AttrNumber attnum = static_cast<AttrNumber>(i + FirstLowInvalidHeapAttributeNumber);
-        Oid type, collation;
-        int32 typmod;
         if (attnum <= 0)
             continue;
-        get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
-        kinds->varlena += get_typlen(type) < 0;
-        if (!is_coded_kind(sql_kind(type)))
+        for (; behind < attnum; ++behind) {
+            const FormData_pg_attribute *attribute = TupleDescAttr(attributes, behind);
+            passed += !constant && behind + 1 < attnum;
+            constant = constant && attribute->attlen > 0 && attribute_is_not_null(attributes, behind);
+        }
+        const FormData_pg_attribute *attribute = TupleDescAttr(attributes, attnum - 1);
+        kinds->varlena += attribute->attlen < 0;
+        if (!is_coded_kind(sql_kind(attribute->atttypid)))
             continue;
+        const double different = known_distinct(root, makeVar(rel->relid, attnum, attribute->atttypid, attribute->atttypmod,
+                                                              attribute->attcollation, 0));
         kinds->texts += 1;
-        different_texts += known_distinct(root, makeVar(rel->relid, attnum, type, typmod, collation, 0));
+        kinds->unfamiliar += 1 - std::min(tier::remembered_texts / std::max(different, 1.0), 1.0);
+        different_texts += different;
     }
+    kinds->passed = passed;
+    table_close(relation, NoLock);
     return different_texts;
 }
 
