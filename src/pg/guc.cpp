@@ -40,13 +40,8 @@ static const config_enum_entry offload_options[] = {
 };
 
 // Plans that PostgreSQL keeps were made under the other value: nobody who says "off" expects a device to be asked.
-static void change_offload(int to, void *) {
-    if (to != guc_offload)
-        ResetPlanCache();
-}
-
-static void change_device(int to, void *) {
-    if (to != guc_device)
+template <int &setting> static void change_plans(int to, void *) {
+    if (to != setting)
         ResetPlanCache();
 }
 
@@ -98,8 +93,8 @@ void guc_init() {
     DefineCustomEnumVariable("gpuscan.device", "Selects the device that runs query fragments.",
                              "\"auto\" takes the GPU where there is one, else the CPU engine (\"host\"). \"none\" "
                              "in the configuration file means that no device process is started.",
-                             &guc_device, guc_device, device_options, PGC_USERSET, GUC_EXPLAIN, nullptr, change_device,
-                             nullptr);
+                             &guc_device, guc_device, device_options, PGC_USERSET, GUC_EXPLAIN, nullptr,
+                             change_plans<guc_device>, nullptr);
     DefineCustomIntVariable(
         "gpuscan.device_memory_share", "Sets the share of the GPU's memory that gpuscan may use, in per cent.", nullptr,
         &guc_device_memory_share, guc_device_memory_share, 1, 100, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
@@ -143,7 +138,7 @@ void guc_init() {
     DefineCustomEnumVariable("gpuscan.offload", "Decides when plans use the device.",
                              "\"auto\" goes by cost, \"force\" takes the device wherever it can run the query.",
                              &guc_offload, guc_offload, offload_options, PGC_USERSET, GUC_EXPLAIN, nullptr,
-                             change_offload, nullptr);
+                             change_plans<guc_offload>, nullptr);
     DefineCustomIntVariable("gpuscan.plan_cache_size",
                             "Sets the memory of a session for plans of statements that it sends again.",
                             "Only plans in which a device takes part are kept. 0 means none.", &guc_plan_cache_size,

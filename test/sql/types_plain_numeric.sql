@@ -49,6 +49,13 @@ SELECT check_matrix('SELECT g, avg(%1$s) FROM t GROUP BY g HAVING avg(%1$s) > 0.
 SELECT check_matrix('SELECT var_pop(%1$s), var_samp(%1$s), stddev_pop(%1$s), stddev(%1$s) FROM t %2$s', '{a,b,m,d,a * b,m + 1.000}', '{"","WHERE m > 4","WHERE m = 1.5","WHERE false"}');
 SELECT check_matrix('SELECT g, variance(%1$s) FROM t GROUP BY g', '{a,b,m,w}', expect => 'any');
 
+-- rows show each value with its own scale, and so what is computed of it
+SELECT check_matrix('SELECT id, %s FROM t WHERE id > 3', ARRAY['m', 'm, a, m', 'w, m, d, h', 'm * 2', 'a + m', 'm - 1.50', '-m', 'abs(m)', 'coalesce(m, 0.0000)', 'CASE WHEN g = 1 THEN m ELSE a END', 'greatest(m, a)', 'round(m, 1)', 'trunc(m)', 'm / 3', 'm * m * w']);
+SELECT check_matrix('SELECT x.id, x.m, y.m FROM t x %s JOIN t y ON x.id = y.id + 1 AND y.g = 2 WHERE x.id < 900', '{"",LEFT,FULL}', expect => 'any');
+SELECT check_matrix('SELECT id, m, %s, a FROM t', ARRAY['lag(m) OVER (PARTITION BY g ORDER BY id)', 'sum(m) OVER (PARTITION BY g ORDER BY id)', 'avg(m) OVER (ORDER BY id ROWS 3 PRECEDING), row_number() OVER (ORDER BY id)', 'first_value(m) OVER (PARTITION BY g ORDER BY id), max(a) OVER (PARTITION BY g)']);
+SELECT check_matrix('SELECT * FROM (SELECT id, m, g, row_number() OVER (PARTITION BY g ORDER BY %s) AS r, a FROM t) q WHERE r <= 3', '{id,"m, id"}');
+SELECT check_matrix('SELECT m, id FROM t ORDER BY %s LIMIT 30', '{"m, id","m DESC NULLS LAST, id","id DESC"}', expect => 'any');
+
 -- numerics that expressions make
 CREATE TABLE docs (id int, j jsonb, c text, f float8);
 INSERT INTO docs SELECT i, jsonb_build_object('n', round(i / 7.0, i % 4), 'm', CASE i % 3 WHEN 0 THEN i END, 'bad', CASE i WHEN 777 THEN 'x' ELSE '1' END),

@@ -342,9 +342,12 @@ TEST(HeapPage, RandomTables) {
                        long_part = random() % 3 ? 0 : 1 + random() % 20, short_tuple_part = random() % 3 ? 0 : 5;
         std::vector<AttributeLayout> layout;
         std::vector<size_t> chosen;
+        std::vector<bool> nullable;
+        const bool all_nullable = random() % 2;
         for (size_t i = 0; i < n; ++i) {
             chosen.push_back(random() % std::size(kinds));
             layout.push_back(kinds[chosen.back()].layout);
+            nullable.push_back(all_nullable || random() % 3 == 0);
         }
         auto one_in = [&](unsigned part) { return part != 0 && random() % part == 0; };
         struct Wanted {
@@ -360,7 +363,7 @@ TEST(HeapPage, RandomTables) {
                 std::vector<Wanted> row(n);
                 for (size_t i = 0; i < n; ++i) {
                     Wanted &w = row[i];
-                    w.null = one_in(null_part);
+                    w.null = nullable[i] && one_in(null_part);
                     w.number = static_cast<int64_t>(random() >> random() % 60);
                     if (random() % 2)
                         w.number = -w.number;
@@ -413,7 +416,7 @@ TEST(HeapPage, RandomTables) {
         Decoded d;
         std::vector<size_t> wanted;
         for (size_t i = 0; i < n; ++i)
-            if (chosen[i] <= last_wanted && random() % 2) {
+            for (uint64_t times = chosen[i] <= last_wanted ? random() % 5 / 2 : 0; times > 0; --times) {
                 const RandomKind &kind = kinds[chosen[i]];
                 d.layouts.push_back(column(layout, i + 1, kind.codec, kind.type, kind.codec == Codec::Numeric ? 2 : 0));
                 wanted.push_back(i);

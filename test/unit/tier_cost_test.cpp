@@ -279,7 +279,7 @@ TEST(TierCost, TextsAreNumberedWhenTheyAreBrought) {
     const Machine machine = one_core();
     const Prices price = prices(default_weights(false), machine);
     RelationWork work = million_rows();
-    work.cacheable_share = 0.75;         // the other pages are read by row, each time, and their texts looked up
+    work.cacheable_share = 0.75;               // the other pages are read by row, each time, and their texts looked up
     work.read = work.absent = {3, 3, 2, 0, 0}; // a numeric beside them
     work.text_entries = 1000;
     work.cached_share = 0;

@@ -105,16 +105,16 @@ constexpr double near_reads = 0.25, near_writes = 0.1; // cached ones: in the ne
 constexpr double varlena_values = 0.45;                // values decoded: without a fixed length one takes longer
 constexpr double text_values = 1.1;                    // ... and a text, which becomes its number
 constexpr double passed_values = 0.25;                 // ... an attribute is stepped over
-constexpr double text_reads = 4;        // random reads: a text that a thread does not remember is looked up in its dictionary
-constexpr double text_entry_bytes = 80; // ... of which an entry takes so many
+constexpr double text_reads = 4; // random reads: a text that a thread does not remember is looked up in its dictionary
+constexpr double text_entry_bytes = 80;   // ... of which an entry takes so many
 constexpr double remembered_texts = 1024; // by a thread that decodes (host/decode/text_codes.hpp)
-constexpr double value_read_steps = 0.1;               // value steps: a value of a column is looked at
-constexpr double pair_steps = 4;                       // ... a row with an entry, in a join without an equality
-constexpr double group_steps = 2;                      // row steps: a row's group is found
-constexpr double bit_steps = 2;                        // ... its value's bit is found, and set
-constexpr double set_steps = 12;                       // ... or its value is put into a set
-constexpr double merge_steps = 64;       // ... a group of each thread, or of each pass, becomes one with the others
-constexpr double page_by_row_rows = 180; // backend rows: the visibility of each row of a page
+constexpr double value_read_steps = 0.1;  // value steps: a value of a column is looked at
+constexpr double pair_steps = 4;          // ... a row with an entry, in a join without an equality
+constexpr double group_steps = 2;         // row steps: a row's group is found
+constexpr double bit_steps = 2;           // ... its value's bit is found, and set
+constexpr double set_steps = 12;          // ... or its value is put into a set
+constexpr double merge_steps = 64;        // ... a group of each thread, or of each pass, becomes one with the others
+constexpr double page_by_row_rows = 180;  // backend rows: the visibility of each row of a page
 constexpr double expression_row_rows =
     4; // the same: finding a row to evaluate an expression, and putting the value into a page
 constexpr double plan_row_rows = 2.4;     // ... a tuple of a CPU plan is copied

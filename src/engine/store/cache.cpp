@@ -588,9 +588,9 @@ size_t Cache::evict_gone(const std::function<int64_t(const std::string &path)> &
                 all.push_back({relation.first, relation.second->path, !relation.second->chunks.empty()});
     }
     size_t bytes = 0;
-    for (const Asked &asked :
-         all) { // (queries still ask for an empty table; its dictionaries tell them that it is the same one)
+    for (const Asked &asked : all) {
         const int64_t now = size(asked.path);
+        // (Queries still ask for an empty table; its dictionaries tell them that it is the same one.)
         if (now < 0 || (now == 0 && asked.has_chunks))
             bytes += evict(asked.file);
     }

@@ -226,11 +226,13 @@ bool PageDecoder::any_null(uint32_t first, uint32_t behind) const {
 void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
     const Tuples &t = tuples_;
     const std::vector<AttributeLayout> &attributes = *walk.attributes;
-    uint32_t next = 0; // attribute; those before the first one that need not be at the same offset in all tuples are passed over
+    uint32_t next =
+        0; // attribute; those before the first one that need not be at the same offset in all tuples are passed over
     while (next < walk.fixed.size() && next < t.min_attributes && next <= last_attribute_ && !any_null(next))
         ++next;
-    const uint32_t constant = next;
-    std::fill_n(tuples_.offset, t.count, constant < walk.fixed.size() ? walk.fixed[constant] : walk.fixed_end);
+    const uint32_t constant = next; // (where it begins depends on whether it is NULL: so much it has to be aligned)
+    std::fill_n(tuples_.offset, t.count,
+                constant > 0 ? walk.fixed[constant - 1] + static_cast<uint32_t>(attributes[constant - 1].length) : 0);
     const DecodeColumn *before = nullptr;
     for (const DecodeColumn &column : walk.columns) {
         const uint32_t number = column.attribute;
@@ -265,8 +267,12 @@ template <bool wanted>
 void PageDecoder::find(const AttributeLayout &attribute, uint32_t number, uint32_t wanted_number) {
     const bool nulls = any_null(number);
     if (attribute.length > 0)
-        return nulls ? find_sparse<wanted>(attribute, number) : wanted ? find_next(attribute) : step_over({attribute.length, attribute.align, 1});
-    if (attribute.length == -1 && (nulls ? find_sparse_short<wanted>(number) : wanted ? find_short_varlena() : step_over_short(1)))
+        return nulls    ? find_sparse<wanted>(attribute, number)
+               : wanted ? find_next(attribute)
+                        : step_over({attribute.length, attribute.align, 1});
+    if (attribute.length == -1 && (nulls    ? find_sparse_short<wanted>(number)
+                                   : wanted ? find_short_varlena()
+                                            : step_over_short(1)))
         return;
     find_any<wanted>(attribute, number, wanted_number);
 }

@@ -86,7 +86,7 @@ class PageDecoder {
     uint32_t last_attribute_ = 0;
     uint8_t *copies_ = nullptr;     // of the pages that decode() takes
     const uint8_t *page_ = nullptr; // the present one
-    uint32_t no_nulls_ = 0; // from the page: where a bitmap of ones stands
+    uint32_t no_nulls_ = 0;         // from the page: where a bitmap of ones stands
     uint32_t page_number_ = 0;
     uint32_t row_start_ = 0;
     PageStatus status_ = PageStatus::Ok;

@@ -33,6 +33,7 @@ struct RowStore {
     // What is being shown.
     const RowTargets *targets;
     uint32 batch_rows, batch_at;
+    Size *widths;           // per column of the device's rows
     const char **values;    // per column of the current batch
     const uint8 **nulls;    // per column
     bool *has_nulls;        // per column of the current batch
@@ -49,17 +50,17 @@ namespace {
 
 // ---- the form of rows ----
 
-// Where the columns of a batch lie; false if it is not as long as it should be.
-bool locate_columns(const FragmentRun *run, const char *bytes, Size size, const char **values, const uint8 **nulls) {
+// Finds where the columns of a batch lie; false if it is not as long as it should be.
+bool locate_columns(const FragmentRun *run, RowStore *store, const char *bytes, Size size) {
     const Fragment *fragment = run->fragment;
     const protocol::RowsReply *head = reinterpret_cast<const protocol::RowsReply *>(bytes);
     Size at = aligned(sizeof *head), n = head->nrows;
     if (head->ncolumns != static_cast<uint32>(fragment->nrow_columns))
         return false;
     for (int i = 0; i < fragment->nrow_columns; ++i) {
-        values[i] = bytes + at;
-        at += aligned(n * type_width(i < fragment->noutputs ? fragment->outputs[i].type : Type::I64));
-        nulls[i] = reinterpret_cast<const uint8 *>(bytes + at);
+        store->values[i] = bytes + at;
+        at += aligned(n * store->widths[i]);
+        store->nulls[i] = reinterpret_cast<const uint8 *>(bytes + at);
         at += aligned(n);
     }
     return at <= aligned(size);
@@ -103,6 +104,10 @@ RowStore *make_store(FragmentRun *run) {
     store->values = static_cast<const char **>(MemoryContextAllocZero(run->context, columns * sizeof(char *)));
     store->nulls = static_cast<const uint8 **>(MemoryContextAllocZero(run->context, columns * sizeof(uint8 *)));
     store->has_nulls = static_cast<bool *>(MemoryContextAllocZero(run->context, columns * sizeof(bool)));
+    store->widths = static_cast<Size *>(MemoryContextAllocZero(run->context, columns * sizeof(Size)));
+    std::fill_n(store->widths, columns, type_width(Type::I64));
+    for (int i = 0; i < run->fragment->noutputs; ++i)
+        store->widths[run->fragment->outputs[i].key] = type_width(run->fragment->outputs[i].type);
     return store;
 }
 
@@ -120,12 +125,14 @@ bool fetch_rows(FragmentRun *run) {
         const protocol::RowsReply *reply = reinterpret_cast<const protocol::RowsReply *>(output);
         if (reply->nrows == 0)
             return fetch_row_texts(run, sets);
-        if (!locate_columns(run, output, size, store->values, store->nulls))
+        if (!locate_columns(run, store, output, size))
             return give_up(run, "the device's rows have another form");
-        for (int i = 0; i < run->fragment->noutputs; ++i)
+        for (int i = 0; i < run->fragment->noutputs; ++i) {
+            const int column = run->fragment->outputs[i].key;
             if (run->fragment->outputs[i].type == Type::Code)
                 note_codes(run, &sets[first_of_column(run->fragment, i)],
-                           reinterpret_cast<const uint32 *>(store->values[i]), store->nulls[i], reply->nrows);
+                           reinterpret_cast<const uint32 *>(store->values[column]), store->nulls[column], reply->nrows);
+        }
         store->nrows += reply->nrows;
         run->report.rows_out = store->nrows;
         if (!replies_add(run, &store->replies, output, size, work_mem * Size(1024), "rows"))
@@ -204,9 +211,9 @@ const int64 *numbers_of(const RowStore *store, int column, uint32 first) {
     return reinterpret_cast<const int64 *>(store->values[column]) + first;
 }
 
-// Sums of values that are shown with different numbers of digits.
-void convert_sums(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first, uint32 n,
-                  const char *from, const uint8 *nulls) {
+// Numerics that are shown with different numbers of digits.
+void convert_mixed_numerics(RowStore *store, const FragmentOutput *output, int target, int stride, uint32 first,
+                            uint32 n, const char *from, const uint8 *nulls) {
     const int64 *scales = numbers_of(store, output->scale_column, first);
     char *room = store->numerics[target];
     Datum *to = store->datums + target;
@@ -266,8 +273,8 @@ void convert_defaults(RowStore *store, const FragmentOutput *output, int target,
 }
 
 void convert_values(FragmentRun *run, RowStore *store, int target, uint32 first, uint32 n) {
-    const int column = store->targets->columns[target], stride = store->targets->count;
-    const FragmentOutput *output = &run->fragment->outputs[column];
+    const FragmentOutput *output = &run->fragment->outputs[store->targets->columns[target]];
+    const int column = output->key, stride = store->targets->count;
     const char *from = store->values[column];
     if (store->has_nulls[column] || store->null_seen[target]) {
         convert_nulls(store, target, stride, first, n, store->nulls[column]);
@@ -279,7 +286,7 @@ void convert_values(FragmentRun *run, RowStore *store, int target, uint32 first,
         return;
     }
     if (output->scale_column >= 0) {
-        convert_sums(store, output, target, stride, first, n, from, store->nulls[column]);
+        convert_mixed_numerics(store, output, target, stride, first, n, from, store->nulls[column]);
         return;
     }
     if (output->value_kind == SqlKind::Numeric) {
@@ -334,11 +341,11 @@ bool next_batch(FragmentRun *run, RowStore *store) {
     uint32 size;
     if (!replies_next(run, &store->replies, &batch, &size))
         return false;
-    locate_columns(run, batch, size, store->values, store->nulls);
+    locate_columns(run, store, batch, size);
     store->batch_rows = reinterpret_cast<const protocol::RowsReply *>(batch)->nrows;
     store->batch_at = 0;
     for (int i = 0; i < store->targets->count; ++i) {
-        int column = store->targets->columns[i];
+        const int column = run->fragment->outputs[store->targets->columns[i]].key;
         store->has_nulls[column] = memchr(store->nulls[column], 1, store->batch_rows) != nullptr;
     }
     return true;

@@ -11,15 +11,13 @@ namespace {
 
 constexpr int max_attempts = 4;
 
-// `as_stored`: a numeric whose type does not say its scale as rows deliver it.
-bool describe_attribute(Relation relation, int number, FragmentColumn *column, bool as_stored = false) {
+bool describe_attribute(Relation relation, int number, FragmentColumn *column) {
     TupleDesc descriptor = RelationGetDescr(relation);
     const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, number);
     SqlKind kind;
-    if (attribute->attisdropped || !describe_column(attribute->atttypid, attribute->atttypmod, attribute->attcollation,
-                                                    {as_stored ? InvalidOid : RelationGetRelid(relation),
-                                                     static_cast<uint32>(attribute->attnum), false},
-                                                    column, &kind))
+    if (attribute->attisdropped ||
+        !describe_column(attribute->atttypid, attribute->atttypmod, attribute->attcollation,
+                         {RelationGetRelid(relation), static_cast<uint32>(attribute->attnum), false}, column, &kind))
         return false;
     column->attnum = attribute->attnum;
     column->nullable = !attribute_is_not_null(descriptor, number);
@@ -73,15 +71,20 @@ Relation open_table(Oid relid) {
 
 int64 warm_table(Relation relation) {
     TupleDesc desc = RelationGetDescr(relation);
-    FragmentColumn *fixed = static_cast<FragmentColumn *>(palloc0(sizeof(FragmentColumn) * (desc->natts + 1)));
+    FragmentColumn *fixed = static_cast<FragmentColumn *>(palloc0(sizeof(FragmentColumn) * (2 * desc->natts + 1)));
     int64 pages = -1;
     const char *reason = nullptr;
     bool is_unfit = true;
     for (int attempts = 0; pages < 0 && is_unfit && attempts < max_attempts; ++attempts) {
         int nfixed = 0;
-        for (int i = 0; i < desc->natts; ++i)
-            if (describe_attribute(relation, i, &fixed[nfixed]) && !is_coded(fixed[nfixed].codec))
-                ++nfixed;
+        for (int i = 0; i < desc->natts; ++i) {
+            FragmentColumn column;
+            if (!describe_attribute(relation, i, &column) || is_coded(column.codec))
+                continue;
+            fixed[nfixed++] = column;
+            if (column.codec == Codec::MixedNumeric)
+                fixed[nfixed++] = scale_of(column);
+        }
         pages = warm_columns(relation, fixed, nfixed, &reason, &is_unfit);
     }
     if (pages < 0)
@@ -90,10 +93,7 @@ int64 warm_table(Relation relation) {
                         errdetail("The reason is: %s.", reason)));
     for (int i = 0; i < desc->natts; ++i) {
         FragmentColumn column;
-        bool described = describe_attribute(relation, i, &column);
-        if (described && column.codec == Codec::MixedNumeric)
-            described = describe_attribute(relation, i, &column, true);
-        if (!described || !is_coded(column.codec))
+        if (!describe_attribute(relation, i, &column) || !is_coded(column.codec))
             continue;
         int64 staged = warm_columns(relation, &column, 1, &reason, &is_unfit);
         if (staged < 0)

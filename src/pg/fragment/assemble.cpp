@@ -250,24 +250,41 @@ bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index
            as_own_node(t, *value, node);
 }
 
-// What a row delivers.
+// The scale with which a numeric of mixed scales is shown stands beside its value; `none` where that is not so.
+static bool translate_row_column(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node, ir::Index *scale) {
+    *scale = ir::none;
+    if (!translate(t, expr, value))
+        return false;
+    if (!value->mixed_scale || value->scale_node == ir::none)
+        return translate_row_value(t, expr, value, node);
+    *scale = add_expr(t, ir::Op::Cast, Type::I64, display_scale(t, *value));
+    return as_own_node(t, *value, node);
+}
+
+// What a row delivers: the outputs in their order, then the scales of some of them.
 static bool add_row_columns(Assembly *a) {
     a->t.pipeline = 0;
     ListCell *cell;
+    Array<ir::Index> scales{};
     foreach (cell, a->spec->columns) {
         Expr *expr = static_cast<Expr *>(lfirst(cell));
         TypedExpr value;
-        ir::Index node;
-        if (!translate_row_value(&a->t, expr, &value, &node))
+        ir::Index node, scale;
+        if (!translate_row_column(&a->t, expr, &value, &node, &scale))
             return false;
         int32 typmod = exprTypmod(reinterpret_cast<Node *>(expr));
         const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(expr)), &typmod);
         FragmentOutput output = output_of_value(OutputKind::Row, value, value.type, typid, typmod);
         output.key = append(&a->row_columns, node);
         append(&a->outputs, output);
+        append(&scales, scale);
     }
+    for (int i = 0; i < scales.count; ++i)
+        if (scales[i] != ir::none)
+            a->outputs[i].scale_column = append(&a->row_columns, scales[i]);
     a->delivered = a->row_columns.count;
-    return true;
+    return a->delivered <= static_cast<int>(ir::max_row_outputs) ||
+           refuse("more than %d columns of rows", ir::max_row_outputs);
 }
 
 // Texts have the order of their ranks under the key's collation.
@@ -566,7 +583,7 @@ static void describe(Assembly *a, Fragment *out) {
     out->nunified = a->t.unified_dictionaries.count;
     out->noutputs = a->outputs.count;
     out->outputs = a->outputs.at;
-    out->nrow_columns = a->windows.count > 0 ? a->delivered + a->window_functions.count : a->outputs.count;
+    out->nrow_columns = a->delivered + a->window_functions.count;
     for (int i = 0; i < out->nlookups; ++i)
         out->lookups[i].unified = unified_root(&a->t, out->lookups[i].unified);
     for (int i = 0; i < out->nconstants; ++i)

@@ -251,7 +251,7 @@ FragmentOutput output_of(const WindowFunc *function, Type type, SqlKind kind) {
 
 // A function of I64 whose results stand behind the outputs.
 int add_beside(Assembly *a, const ir::WindowFunction &function, Array<ir::WindowFunction> *beside) {
-    return output_count(a->spec) + append(beside, function);
+    return a->delivered + list_length(a->spec->window_functions) + append(beside, function);
 }
 
 // Is there no such row? For its constant.
@@ -486,8 +486,8 @@ bool add_test(Assembly *a, const OpExpr *test) {
     int number = 0;
     while (number < n && !equal(list_nth(a->spec->window_functions, number), of))
         ++number;
-    if (number == n || a->outputs[a->delivered + number].type != Type::I64 ||
-        a->outputs[a->delivered + number].value_kind != SqlKind::Int8)
+    const FragmentOutput *output = &a->outputs[list_length(a->spec->columns)];
+    if (number == n || output[number].type != Type::I64 || output[number].value_kind != SqlKind::Int8)
         return false;
     ir::WindowFunction *function = &a->window_functions[number];
     const Oid type = exprType(reinterpret_cast<Node *>(right));

@@ -86,6 +86,13 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
     return true;
 }
 
+FragmentColumn scale_of(const FragmentColumn &column) {
+    FragmentColumn scale = column;
+    scale.codec = Codec::NumericScale;
+    scale.type = Type::I32;
+    return scale;
+}
+
 uint32 column_number(const FragmentColumn *column) {
     return column->expr != nullptr ? expression_number(expression_key(column->expr))
                                    : static_cast<uint32>(column->attnum);

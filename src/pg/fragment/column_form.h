@@ -21,6 +21,9 @@ int32 typmod_of_numeric(int precision, int32 scale);
 bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &place, FragmentColumn *column,
                      SqlKind *kind);
 
+// Of numerics of mixed scales: with how many digits each is shown.
+FragmentColumn scale_of(const FragmentColumn &column);
+
 // Under which number the cache has it: of the attribute, or of the expression.
 uint32 column_number(const FragmentColumn *column);
 

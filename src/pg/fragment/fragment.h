@@ -118,7 +118,7 @@ struct FragmentOutput {
         -1; // SumNumeric, AvgNumeric: the state that has the lower 62 bits, where `agg` has what is above; else -1
     int source, column; // Code: whose dictionary
     int unified;        // Code: not of a dictionary but of this unified dictionary (from 1); else 0
-    // Of a window: columns of the rows, behind those of outputs, of I64.
+    // Of rows: columns of I64 that are no outputs.
     int count_column = -1;   // AvgNumeric: the count
     int scale_column = -1;   // numerics: with how many digits after the point it is shown; -1: with `scale`
     int default_column = -1; // 1: this constant is shown, 0: the value; -1: always the value
@@ -137,7 +137,7 @@ struct Fragment : FragmentSpec {
     int nunified;            // numberings of texts that exist for one execution (exec/unified_dictionary.cpp)
     int noutputs;
     FragmentOutput *outputs; // in the order of output_count()
-    int nrow_columns;        // delivers_rows: of the device's rows: the outputs', then counts of int8
+    int nrow_columns;        // delivers_rows: of the device's rows: those of outputs (`key`), and others of I64
     int nkeys,
         naggregates; // of the groups that the device process delivers; of several sets, a group's number is its last key
     int narguments;  // of ordered-set aggregates

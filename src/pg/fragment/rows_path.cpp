@@ -193,7 +193,7 @@ double row_bytes(const Fragment *fragment) {
     double bytes = 0;
     for (int i = 0; i < fragment->noutputs; ++i)
         bytes += 1.0 + type_width(fragment->outputs[i].type);
-    return bytes;
+    return bytes + (fragment->nrow_columns - fragment->noutputs) * (1.0 + type_width(Type::I64));
 }
 
 // found: rows of which the path delivers those that are wanted. The others cost a look at their sort keys. (The path's own rows are by
@@ -204,7 +204,7 @@ static void set_costs(const PlannerInfo *root, const Candidate *candidate, const
     const Cost scans =
         candidate_cost(candidate, cached_join_tables(root, trial), device_units(baseline->ns), breakdown);
     tier::Ledger ledger = fragment_ledger(trial, texts, breakdown);
-    ledger.fetch_rows(wanted, trial->noutputs, row_bytes(trial), entries, work_mem * 1024.0);
+    ledger.fetch_rows(wanted, trial->nrow_columns, row_bytes(trial), entries, work_mem * 1024.0);
     if (trial->order != NIL)
         ledger.sort(wanted, trial->noutputs);
     if (found > wanted)

@@ -153,8 +153,8 @@ double kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapse
         kinds->varlena += attribute->attlen < 0;
         if (!is_coded_kind(sql_kind(attribute->atttypid)))
             continue;
-        const double different = known_distinct(root, makeVar(rel->relid, attnum, attribute->atttypid, attribute->atttypmod,
-                                                              attribute->attcollation, 0));
+        const double different = known_distinct(
+            root, makeVar(rel->relid, attnum, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0));
         kinds->texts += 1;
         kinds->unfamiliar += 1 - std::min(tier::remembered_texts / std::max(different, 1.0), 1.0);
         different_texts += different;

@@ -20,7 +20,7 @@ struct GenericPlan {
 };
 
 static GenericPlan plans[max_statements];
-static bool any = false;
+static bool any_custom = false, any_generic = false;
 
 static GenericPlan *place_of(uint64 statement) { return &plans[statement % max_statements]; }
 
@@ -28,7 +28,10 @@ void note_custom_plan(uint64 statement) {
     GenericPlan *plan = place_of(statement);
     if (plan->statement != statement)
         *plan = GenericPlan{statement, 0, 0, 0, 0};
+    any_custom = true;
 }
+
+bool knows_custom_plans() { return any_custom; }
 
 void price_generic_plan(uint64 statement, PlannedStmt *plan, double ns) {
     GenericPlan *known = place_of(statement);
@@ -37,11 +40,11 @@ void price_generic_plan(uint64 statement, PlannedStmt *plan, double ns) {
     if (known->known_ns > ns)
         plan->planTree->total_cost *= known->known_ns / ns;
     *known = GenericPlan{statement, std::max(known->known_ns, ns), plan->planTree->total_cost, 0, 0};
-    any = true;
+    any_generic = true;
 }
 
 static GenericPlan *known_plan(const QueryDesc *query) {
-    if (!any || query->params == nullptr)
+    if (!any_generic || query->params == nullptr)
         return nullptr;
     const PlannedStmt *plan = query->plannedstmt;
     const uint64 statement = statement_hash(statement_text(query->sourceText, plan->stmt_location, plan->stmt_len));

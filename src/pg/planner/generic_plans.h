@@ -15,6 +15,7 @@ namespace gpuscan {
 
 // A device takes part in a plan for given values of this statement (statement_hash()).
 void note_custom_plan(uint64 statement);
+bool knows_custom_plans(); // of any statement
 
 // A plan for any values, on no device, is expected to take `ns`: raises its cost to what the executions of earlier ones have taken.
 void price_generic_plan(uint64 statement, PlannedStmt *plan, double ns);

@@ -393,7 +393,8 @@ static void tell_reasons(const PlanAlternative *best, bool any) {
 // Of prepared statements and those of functions, whose plans are for given values of their parameters or for any.
 static void watch_generic_plans(const PlannerCall *call, const PlanAlternative *best) {
     const bool any_values = call->params == nullptr, on_device = best->device_nodes > 0;
-    if (planning != nullptr || call->query_string == nullptr || any_values == on_device)
+    if (planning != nullptr || call->query_string == nullptr || any_values == on_device ||
+        (any_values && !knows_custom_plans()))
         return;
     const PlannedStmt *plan = best->plan;
     const uint64 statement = statement_hash(statement_text(call->query_string, plan->stmt_location, plan->stmt_len));

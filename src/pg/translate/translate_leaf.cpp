@@ -243,9 +243,7 @@ ir::Index column_scale(Translation *t, const TypedExpr &value) {
     if (t->probing)
         return add_expr(t, ir::Op::Column, Type::I32, 0, 0);
     TranslatedSource *source = &t->sources[value.source];
-    FragmentColumn column = source->columns[value.column];
-    column.codec = Codec::NumericScale;
-    column.type = Type::I32;
+    const FragmentColumn column = scale_of(source->columns[value.column]);
     if (!column_node(t, value.source, find_column(source, source->varattnos[value.column], column), Type::I32, &node))
         elog(ERROR, "gpuscan: a numeric without its display scale");
     return node;
