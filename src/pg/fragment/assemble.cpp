@@ -250,8 +250,7 @@ bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index
            as_own_node(t, *value, node);
 }
 
-// The scale with which a numeric of mixed scales is shown stands beside its value; `none` where that is not so.
-static bool translate_row_column(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node, ir::Index *scale) {
+bool translate_row_column(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node, ir::Index *scale) {
     *scale = ir::none;
     if (!translate(t, expr, value))
         return false;

@@ -266,17 +266,9 @@ bool mark_defaults(Assembly *a, const Const *shown, const ir::WindowFunction &to
     return true;
 }
 
-// What is shown of another row, and in rows that have none.
-bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::WindowFunction *to,
-               Array<ir::WindowFunction> *beside, FragmentOutput *output) {
-    Expr *arg = static_cast<Expr *>(linitial(function->args));
-    TypedExpr value;
-    ir::Index node;
-    if (!translate_row_value(&a->t, arg, &value, &node) || !add_column(a, node, &to->arg))
-        return false;
-    int32 typmod = exprTypmod(reinterpret_cast<Node *>(arg));
-    const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(arg)), &typmod);
-    *output = output_of_value(OutputKind::Row, value, value.type, typid, typmod);
+// Which other row it is, and what is shown if there is none.
+bool add_other_row(Assembly *a, const WindowFunc *function, WindowKind kind, const TypedExpr &value,
+                   ir::WindowFunction *to, Array<ir::WindowFunction> *beside, FragmentOutput *output) {
     const bool shifts = kind == WindowKind::Lag || kind == WindowKind::Lead;
     if (!shifts && kind != WindowKind::NthValue)
         return true;
@@ -290,10 +282,11 @@ bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::Win
     if (IsA(other, Const) && reinterpret_cast<const Const *>(other)->constisnull)
         return true;
     TypedExpr second;
+    ir::Index node;
     const bool spelled = is_coded_kind(value.kind) || value.kind == SqlKind::Numeric || value.kind == SqlKind::Interval;
     if (spelled && IsA(other, Const))
         return mark_defaults(a, reinterpret_cast<const Const *>(other), *to, beside, output);
-    if (spelled && !equal(other, arg))
+    if (spelled && !equal(other, linitial(function->args)))
         return refuse("a default of lag or lead of type %s that is neither a constant nor the row's own value",
                       format_type_be(function->wintype));
     if (spelled) {
@@ -302,6 +295,30 @@ bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::Win
     }
     return translate(&a->t, other, &second) && as_node(&a->t, second, value.type, value.scale, &node) &&
            add_column(a, node, &to->other);
+}
+
+// What is shown of another row, and in rows that have none.
+bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::WindowFunction *to,
+               Array<ir::WindowFunction> *beside, FragmentOutput *output) {
+    Expr *arg = static_cast<Expr *>(linitial(function->args));
+    TypedExpr value;
+    ir::Index node, scale;
+    if (!translate_row_column(&a->t, arg, &value, &node, &scale) || !add_column(a, node, &to->arg))
+        return false;
+    int32 typmod = exprTypmod(reinterpret_cast<Node *>(arg));
+    const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(arg)), &typmod);
+    *output = output_of_value(OutputKind::Row, value, value.type, typid, typmod);
+    if (!add_other_row(a, function, kind, value, to, beside, output))
+        return false;
+    if (scale == ir::none)
+        return true;
+    ir::WindowFunction shown = *to;
+    if (!add_column(a, scale, &shown.arg))
+        return false;
+    if (to->other == to->arg)
+        shown.other = shown.arg;
+    output->scale_column = add_beside(a, shown, beside);
+    return true;
 }
 
 // What is aggregated of rows for which the function's FILTER holds; of others NULL, which counts as little.

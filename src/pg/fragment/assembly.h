@@ -42,6 +42,8 @@ bool is_guarded(const Assembly *a, int pipeline, Node *clause);
 
 // The engine's node of what the device delivers just as PostgreSQL would show it.
 bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node);
+// The same, but a numeric of mixed scales is a number, and how many digits of it are shown stands beside it (I64; else `none`).
+bool translate_row_column(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node, ir::Index *scale);
 // ... and of what rows are ordered by.
 bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node);
 ir::OrderKey order_key(int flags);
