@@ -514,6 +514,21 @@ Page mixed_page(std::mt19937 &random) {
 }
 
 // Run under AddressSanitizer this shows that no byte outside of page and rows is touched.
+// A tuple that says that it has attributes for which it is too short: nothing behind it is read. (A sanitizer sees that.)
+TEST(HeapPage, AttributesThatATupleHasNoRoomFor) {
+    std::vector<AttributeLayout> narrow{int4_layout}, wide(1000, AttributeLayout{8, 8});
+    wide.push_back(text_layout);
+    Page page;
+    ASSERT_TRUE(page.add(narrow, {fixed<int32_t>(1)}));
+    const size_t tuple = page_size - 32; // of 23 bytes, aligned, and the number
+    page.bytes[tuple + 18] = 1001 & 0xff;
+    page.bytes[tuple + 19] = 1001 >> 8;
+    Decoded d;
+    d.layouts = {column(wide, 1001, Codec::Text, Type::Code)};
+    d.run({&page});
+    EXPECT_EQ(PageStatus::Broken, d.result.pages[0]);
+}
+
 TEST(HeapPage, BrokenPages) {
     auto device = make_host_device(1);
     auto layout = mixed_layout();

@@ -226,17 +226,19 @@ bool PageDecoder::any_null(uint32_t first, uint32_t behind) const {
 void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
     const Tuples &t = tuples_;
     const std::vector<AttributeLayout> &attributes = *walk.attributes;
-    uint32_t next =
-        0; // attribute; those before the first one that need not be at the same offset in all tuples are passed over
-    while (next < walk.fixed.size() && next < t.min_attributes && next <= last_attribute_ && !any_null(next))
-        ++next;
-    const uint32_t constant = next; // (where it begins depends on whether it is NULL: so much it has to be aligned)
-    std::fill_n(tuples_.offset, t.count,
-                constant > 0 ? walk.fixed[constant - 1] + static_cast<uint32_t>(attributes[constant - 1].length) : 0);
+    uint32_t constant = 0; // attributes that are where they are in each tuple
+    while (constant < walk.fixed.size() && constant < t.min_attributes && constant <= last_attribute_ &&
+           !any_null(constant))
+        ++constant;
+    uint32_t next = 0; // attribute that tuples have been walked to
     const DecodeColumn *before = nullptr;
     for (const DecodeColumn &column : walk.columns) {
         const uint32_t number = column.attribute;
         const AttributeLayout &attribute = attributes[number];
+        if (number >= constant && next <= constant) {
+            pass_over(walk, constant);
+            next = constant;
+        }
         if (before != nullptr && before->attribute == number) {
             while (found_.count > 0 && found_tuple(found_.count - 1) >= t.count)
                 --found_.count;
@@ -260,6 +262,21 @@ void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
         put_values(column, *texts++);
         before = &column;
     }
+}
+
+// The first attributes, which are where they are in each tuple, to the end of the last. (Where the next one begins depends on whether it is
+// NULL: so much it has to be aligned.)
+void PageDecoder::pass_over(const AttributeWalk &walk, uint32_t attributes) {
+    Tuples &t = tuples_;
+    const uint32_t last = attributes - 1,
+                   end = attributes > 0 ? walk.fixed[last] + static_cast<uint32_t>((*walk.attributes)[last].length) : 0;
+    uint32_t outside = 0;
+    for (uint32_t i = 0; i < t.count; ++i) {
+        t.offset[i] = end;
+        outside |= end > t.length[i];
+    }
+    if (outside != 0)
+        fail_first([&](uint32_t i) { return end > t.length[i]; });
 }
 
 // The attribute that is next, and that all tuples have, up to the one that is wanted.
