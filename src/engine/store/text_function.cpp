@@ -331,6 +331,7 @@ void TextFunction::add_pattern(std::string_view pattern) {
         piece = Piece();
     };
     auto add = [&](char byte, bool any) {
+        piece.own_bytes += !any && !piece.any;
         piece.characters += any || !utf8_ || !goes_on(byte);
         piece.bytes.push_back(byte);
         piece.any_character.push_back(any);
@@ -383,9 +384,14 @@ const char *TextFunction::find(const Piece &piece, const char *at, const char *e
         *behind = found == nullptr ? nullptr : found + piece.bytes.size();
         return found;
     }
-    for (; at < end; at = next_character(at, end))
+    // What stands before the piece's first underscore is searched for; where it is found, the rest is looked at.
+    const std::string_view own = std::string_view(piece.bytes).substr(0, piece.own_bytes);
+    for (; at < end; at = next_character(at, end)) {
+        if (!own.empty() && (at = find_bytes(at, end, own)) == nullptr)
+            return nullptr;
         if ((*behind = match(piece, at, end, cancel)) != nullptr)
             return at;
+    }
     return nullptr;
 }
 

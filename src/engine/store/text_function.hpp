@@ -88,7 +88,8 @@ class TextFunction {
     struct Piece {
         std::string bytes; // with 0 where any_character says so
         std::vector<uint8_t> any_character;
-        bool any = false; // whether there is one
+        bool any = false;     // whether there is one
+        size_t own_bytes = 0; // before the first one
         size_t characters = 0;
     };
     struct Pattern {
