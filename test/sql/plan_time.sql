@@ -61,7 +61,7 @@ RESET enable_mergejoin;
 SELECT step('SELECT v, count(*) FROM f GROUP BY v LIMIT 10', 'page_in_order') = step('SELECT v, count(*) FROM f GROUP BY v', 'page_in_order') AS all_of_the_table;
 -- A window's first row waits for its first partition, if its frame does.
 SELECT f, round(step(format('SELECT id, %s FROM f LIMIT 10', f), 'row_kept')) AS rows_of_100000
-FROM unnest('{count(*) OVER (),row_number() OVER (),sum(n) OVER (ROWS UNBOUNDED PRECEDING),ntile(4) OVER ()}'::text[]) f;
+FROM unnest('{count(*) OVER (),row_number() OVER (),sum(n) OVER (ROWS UNBOUNDED PRECEDING),ntile(4) OVER (),ntile(4) OVER (ORDER BY id)}'::text[]) f;
 SELECT round(step('SELECT id, count(*) OVER (PARTITION BY k) FROM f LIMIT 10', 'row_kept') - step('SELECT id, row_number() OVER (PARTITION BY k) FROM f LIMIT 10', 'row_kept')) AS rows_of_1000_without_10;
 -- ... of one input after the other: the second one is not sorted.
 SELECT step FROM steps('(SELECT id FROM f) UNION ALL (SELECT k FROM f ORDER BY v) LIMIT 10') WHERE step IN ('row_kept', 'page_in_order') ORDER BY 1;

@@ -30,11 +30,12 @@ void add_skip(std::vector<Skip> &skips, const AttributeLayout &a) {
 
 void find_offsets(AttributeWalk &walk) {
     const std::vector<AttributeLayout> &attributes = *walk.attributes;
+    uint32_t end = 0;
     for (const AttributeLayout &a : attributes) {
         if (a.length <= 0) // it may stand unaligned (short header): its place is found by looking
             break;
-        walk.fixed.push_back(heap::align_up(walk.fixed_end, a.align));
-        walk.fixed_end = walk.fixed.back() + static_cast<uint32_t>(a.length);
+        walk.fixed.push_back(heap::align_up(end, a.align));
+        end = walk.fixed.back() + static_cast<uint32_t>(a.length);
     }
     uint32_t next = static_cast<uint32_t>(walk.fixed.size());
     for (DecodeColumn &column : walk.columns) {
@@ -71,7 +72,7 @@ std::vector<AttributeWalk> plan_walks(const DecodeJob &job, bool &dictionary_ful
                             static_cast<uint32_t>(length(i)) - 1,
                             i,
                             0,
-                            0,
+                            UINT32_MAX,
                             {}};
         if (is_coded(t.layout->codec) && !t.layout->missing_null) {
             column.missing_code = t.dictionary->intern(t.layout->missing_text);
@@ -81,7 +82,7 @@ std::vector<AttributeWalk> plan_walks(const DecodeJob &job, bool &dictionary_ful
             return is_prefix(t.layout->attributes, *w.attributes);
         });
         if (walk == walks.end())
-            walk = walks.insert(walks.end(), AttributeWalk{&t.layout->attributes, {}, {}, 0});
+            walk = walks.insert(walks.end(), AttributeWalk{&t.layout->attributes, {}, {}});
         walk->columns.push_back(column);
     }
     for (AttributeWalk &walk : walks) {

@@ -11,8 +11,6 @@
 
 namespace gpuscan {
 
-constexpr uint32_t unknown_offset = 0xffffffffu;
-
 // Attributes that a tuple without NULLs is moved on by in one step.
 struct Skip {
     int16_t length; // attlen of each of them, or what several of fixed length take together
@@ -30,21 +28,17 @@ struct DecodeColumn {
     uint32_t attribute; // index of its own attribute
     size_t job_index;
     uint32_t missing_code = 0; // text
-    uint32_t skipped_from = 0; // attribute: one behind the column before, or the first without a fixed offset
-    std::vector<Skip> skips;   // from there to this one
+    uint32_t skipped_from =
+        UINT32_MAX;          // attribute: one behind the column before, or the first without a fixed offset; and
+    std::vector<Skip> skips; // from there to this one. (A column with a fixed offset has none.)
 };
 
 // Columns whose layouts are prefixes of `attributes`, in the order of their attributes.
 struct AttributeWalk {
     const std::vector<AttributeLayout> *attributes;
     std::vector<DecodeColumn> columns;
-    // Of a tuple without NULLs: the offsets of the attributes before the first one of varying length, and where they end.
-    std::vector<uint32_t> fixed;
-    uint32_t fixed_end = 0;
-
-    uint32_t offset_of(uint32_t attribute) const {
-        return attribute < fixed.size() ? fixed[attribute] : unknown_offset;
-    }
+    std::vector<uint32_t>
+        fixed; // of a tuple without NULLs: offsets of the attributes before the first one of varying length
 };
 
 // Throws DeviceError when a column is not what its codec needs: the reads of the decoder would not be checked. The texts of

@@ -10,7 +10,7 @@
 //     plain   an attribute that is NULL in none: those before the first one of varying length lie at constant offsets; several of fixed
 //             length are stepped over at once; a varlena is expected to have a short header, and whether all had one is looked
 //             at once, behind the loop: if not, the attribute is gone through again
-//     sparse  one that is NULL in some tuples, but lacks in none: the same without a branch, each tuple steps on by its length or 0
+//     sparse  one that is NULL in some tuples, and for which none is too short: the same without a branch, each tuple steps on by its length or 0
 //     any     what a tuple lacks (ALTER TABLE ADD COLUMN), and what has long headers: tuple by tuple by the rules of heap_page.cuh
 //     values  see above; texts that are new wait for the dictionary (text_codes.hpp)
 //
@@ -20,13 +20,14 @@
 //
 // Reads stay in the copies: an offset is used for more than one byte behind it only when it is known to lie in the tuple. The
 // exceptions, whose bytes are ignored where they lie outside, find room behind the last copy: first bytes of some varlenas, each of
-// which leads on by at most 127, and the words of short texts and numerics.
+// which leads on by at most 127, the words of short texts and numerics, and those of NULL bitmaps.
 #include "host/decode/page_decoder.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
+#include "engine/device.hpp"
 #include "host/kernels/kernels.hpp"
 #include "host/kernels/small_numeric.hpp"
 
@@ -35,8 +36,10 @@ namespace {
 
 constexpr size_t text_pages = 32; // whose texts are numbered together
 constexpr size_t alignment = 64;
+constexpr size_t bitmap_bytes = PageDecoder::max_attributes / 8;
 constexpr size_t slack = max_skipped * 128 + 64; // bytes behind the last copy that may be read
-constexpr size_t bitmap_bytes = 256;             // behind these; of the most attributes that a tuple can have
+static_assert(slack >= bitmap_bytes, "a bitmap at a page's end is read by words");
+static_assert(heap::max_line_pointers == max_tuples_per_page, "each tuple has its place");
 
 void note(ColumnStats &stats, int64_t value) {
     stats.any_value = true;
@@ -78,6 +81,8 @@ PageDecoder::PageDecoder(const std::vector<AttributeWalk> &walks, size_t columns
             any_text_ |= column.dictionary != nullptr;
             last_attribute_ = std::max(last_attribute_, column.attribute);
         }
+    if (last_attribute_ >= max_attributes)
+        throw DeviceError("a column behind the last that a tuple can have");
 }
 
 size_t PageDecoder::max_pages() const { return any_text_ ? text_pages : 1; }
@@ -264,8 +269,8 @@ void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
     }
 }
 
-// The first attributes, which are where they are in each tuple, to the end of the last. (Where the next one begins depends on whether it is
-// NULL: so much it has to be aligned.)
+// The first attributes, which are where they are in each tuple, to the end of the last. (Aligning is left to the next one,
+// which may be NULL.)
 void PageDecoder::pass_over(const AttributeWalk &walk, uint32_t attributes) {
     Tuples &t = tuples_;
     const uint32_t last = attributes - 1,

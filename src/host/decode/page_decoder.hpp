@@ -11,6 +11,8 @@ namespace gpuscan {
 
 class PageDecoder {
   public:
+    static constexpr uint32_t max_attributes = 2048; // of a tuple: 11 bits
+
     // For a job with so many columns; `walks` (plan_walks()) lives longer.
     PageDecoder(const std::vector<AttributeWalk> &walks, size_t columns);
 
@@ -23,11 +25,9 @@ class PageDecoder {
     bool dictionary_full = false;
 
   private:
-    static constexpr uint32_t max_attributes = 2048; // of a tuple: 11 bits
-
     // The tuples of the present page, and where each of them has been walked to.
     struct Tuples {
-        uint32_t count;                           // those from here on are of no interest: one before them has failed
+        uint32_t count;                           // those from here on are of no interest: the first of them has failed
         uint32_t base[heap::max_line_pointers];   // in the page
         uint32_t length[heap::max_line_pointers]; // of the attributes' bytes
         uint32_t nulls[heap::max_line_pointers];  // see heap::Tuple

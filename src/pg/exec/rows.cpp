@@ -5,8 +5,8 @@
 // of the device. Replies are kept as they came (result_spool.h), columns of values, in up to work_mem of memory.
 //
 // Showing. A slice of rows (what fits into a core's first cache) is converted column by column, in loops whose body is known at
-// compile time, into an array of Datums that lies row by row; a tuple then is one copy of its piece of the array. Nothing is
-// allocated per value: texts point into the copy of their dictionary, numerics are written as numeric.c would store them
+// compile time, into an array of Datums that lies row by row; a tuple then is one copy of its piece of the array. Nothing but
+// averages is allocated per value: texts point into the copy of their dictionary, numerics are written as numeric.c would store them
 // into a buffer of the slice.
 #include "pg/exec/rows.h"
 

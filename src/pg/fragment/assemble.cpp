@@ -239,25 +239,40 @@ static bool is_spelled_once(SqlKind kind) {
     }
 }
 
-// A float's sign of zero, a numeric's display scale, a text's bytes are those of its column.
-bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node) {
-    const bool plain = IsA(seen_through(t, expr), Var);
+// A float's sign of zero, a text's bytes are those of its column.
+static bool translate_shown(Translation *t, Expr *expr, bool plain, TypedExpr *value) {
     if (!plain && !is_spelled_once(sql_kind(exprType(reinterpret_cast<Node *>(expr)))))
         return refuse("a row needs an expression that is not a column");
-    return translate(t, expr, value) &&
-           (!value->mixed_scale || plain || refuse("a row needs numerics of different scales")) &&
-           (!value->mixed_scale || translate_column(t, reinterpret_cast<Var *>(expr), value, true)) &&
-           as_own_node(t, *value, node);
+    return translate(t, expr, value);
+}
+
+// A numeric's display scale is in what its column has stored.
+static bool as_stored(Translation *t, Expr *expr, bool plain, TypedExpr *value) {
+    return !value->mixed_scale || (plain ? translate_column(t, reinterpret_cast<Var *>(expr), value, true)
+                                         : refuse("a row needs numerics of different scales"));
+}
+
+bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node) {
+    const bool plain = IsA(seen_through(t, expr), Var);
+    return translate_shown(t, expr, plain, value) && as_stored(t, expr, plain, value) && as_own_node(t, *value, node);
 }
 
 bool translate_row_column(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node, ir::Index *scale) {
+    const bool plain = IsA(seen_through(t, expr), Var);
     *scale = ir::none;
-    if (!translate(t, expr, value))
+    if (!translate_shown(t, expr, plain, value))
         return false;
-    if (!value->mixed_scale || value->scale_node == ir::none)
-        return translate_row_value(t, expr, value, node);
-    *scale = add_expr(t, ir::Op::Cast, Type::I64, display_scale(t, *value));
+    if (value->mixed_scale && value->scale_node != ir::none)
+        *scale = add_expr(t, ir::Op::Cast, Type::I64, display_scale(t, *value));
+    else if (!as_stored(t, expr, plain, value))
+        return false;
     return as_own_node(t, *value, node);
+}
+
+FragmentOutput row_output(const TypedExpr &value, const Expr *expr) {
+    int32 typmod = exprTypmod(reinterpret_cast<const Node *>(expr));
+    const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<const Node *>(expr)), &typmod);
+    return output_of_value(OutputKind::Row, value, value.type, typid, typmod);
 }
 
 // What a row delivers: the outputs in their order, then the scales of some of them.
@@ -271,9 +286,7 @@ static bool add_row_columns(Assembly *a) {
         ir::Index node, scale;
         if (!translate_row_column(&a->t, expr, &value, &node, &scale))
             return false;
-        int32 typmod = exprTypmod(reinterpret_cast<Node *>(expr));
-        const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(expr)), &typmod);
-        FragmentOutput output = output_of_value(OutputKind::Row, value, value.type, typid, typmod);
+        FragmentOutput output = row_output(value, expr);
         output.key = append(&a->row_columns, node);
         append(&a->outputs, output);
         append(&scales, scale);

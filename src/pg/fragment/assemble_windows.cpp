@@ -1,7 +1,7 @@
 // Window functions over rows: what the device computes (engine/result/window.hpp), and what PostgreSQL shows of it.
 //
 // An average of integers or numerics is a sum and a count; numeric.c divides them. A sum of numerics of mixed scale has the largest scale
-// in its frame beside it. The smallest text or numeric of mixed scale is that of the row with the smallest rank or number. A constant that
+// in its frame beside it, and one of another row that row's. The smallest text or numeric of mixed scale is that of the row with the smallest rank or number. A constant that
 // lag or lead shows where there is no other row stays in the backend: the device tells which rows these are.
 #include "pg/pg.h"
 
@@ -305,9 +305,7 @@ bool add_shown(Assembly *a, const WindowFunc *function, WindowKind kind, ir::Win
     ir::Index node, scale;
     if (!translate_row_column(&a->t, arg, &value, &node, &scale) || !add_column(a, node, &to->arg))
         return false;
-    int32 typmod = exprTypmod(reinterpret_cast<Node *>(arg));
-    const Oid typid = getBaseTypeAndTypmod(exprType(reinterpret_cast<Node *>(arg)), &typmod);
-    *output = output_of_value(OutputKind::Row, value, value.type, typid, typmod);
+    *output = row_output(value, arg);
     if (!add_other_row(a, function, kind, value, to, beside, output))
         return false;
     if (scale == ir::none)

@@ -21,7 +21,7 @@ struct Assembly {
     Translation t;
     PipelineParts *parts; // per source
     Array<ir::Index> row_columns;
-    int delivered;          // of them: the others are there for the order
+    int delivered;          // of them: the others are there for the order, and for windows
     AggregateStates states; // and the group keys, which come first
     int group_keys;
     Array<FragmentOutput> outputs;
@@ -32,7 +32,7 @@ struct Assembly {
     // Window functions over rows, which have no other order then; the windows' keys are numbered from the first of `window_keys`.
     Array<ir::OrderKey> window_keys;
     Array<ir::Window> windows;
-    Array<ir::WindowFunction> window_functions; // of the outputs, then counts
+    Array<ir::WindowFunction> window_functions; // of the outputs, then what stands beside them: counts, scales, marks
     int tests;                                  // of `window_tests`: so many the device asks
     ir::Index top, top_offset;                  // constants
 };
@@ -42,8 +42,10 @@ bool is_guarded(const Assembly *a, int pipeline, Node *clause);
 
 // The engine's node of what the device delivers just as PostgreSQL would show it.
 bool translate_row_value(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node);
-// The same, but a numeric of mixed scales is a number, and how many digits of it are shown stands beside it (I64; else `none`).
+// The same, but a numeric of mixed scales is a number, and *scale the node that says how many digits are shown (I64; else `none`).
 bool translate_row_column(Translation *t, Expr *expr, TypedExpr *value, ir::Index *node, ir::Index *scale);
+// That as an output, but for where it stands.
+FragmentOutput row_output(const TypedExpr &value, const Expr *expr);
 // ... and of what rows are ordered by.
 bool translate_sort_key(Translation *t, Expr *expr, ir::Index *node);
 ir::OrderKey order_key(int flags);

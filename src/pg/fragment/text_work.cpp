@@ -138,16 +138,16 @@ double kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapse
     const Relation relation = table_open(planner_rt_fetch(rel->relid, root)->relid, NoLock);
     const TupleDesc attributes = RelationGetDescr(relation);
     double different_texts = 0;
-    int passed = 0, behind = 0; // attributes that are not read, behind the first offset that differs; those looked at
-    bool constant = true;
+    int next = 0;         // attribute to be looked at
+    bool constant = true; // those before it are at the same offset in all tuples
     for (int i = -1; (i = bms_next_member(read, i)) >= 0;) {
         const AttrNumber attnum = static_cast<AttrNumber>(i + FirstLowInvalidHeapAttributeNumber);
         if (attnum <= 0)
             continue;
-        for (; behind < attnum; ++behind) {
-            const FormData_pg_attribute *attribute = TupleDescAttr(attributes, behind);
-            passed += !constant && behind + 1 < attnum;
-            constant = constant && attribute->attlen > 0 && attribute_is_not_null(attributes, behind);
+        for (; next < attnum; ++next) {
+            const FormData_pg_attribute *attribute = TupleDescAttr(attributes, next);
+            kinds->passed += !constant && next + 1 < attnum;
+            constant = constant && attribute->attlen > 0 && attribute_is_not_null(attributes, next);
         }
         const FormData_pg_attribute *attribute = TupleDescAttr(attributes, attnum - 1);
         kinds->varlena += attribute->attlen < 0;
@@ -159,7 +159,6 @@ double kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapse
         kinds->unfamiliar += 1 - std::min(tier::remembered_texts / std::max(different, 1.0), 1.0);
         different_texts += different;
     }
-    kinds->passed = passed;
     table_close(relation, NoLock);
     return different_texts;
 }

@@ -8,8 +8,7 @@
 
 namespace gpuscan {
 
-// The kinds, not the number, of these columns of a relation (`read`: attribute numbers as in pull_varattnos()); added to what there
-// is. Returns how many different texts there are in them, by their statistics.
+// Adds to all fields of `kinds` but `all` what these columns of a relation are (`read`: attribute numbers as in pull_varattnos()). Returns how many different texts there are in them, by their statistics.
 double kinds_of_columns(PlannerInfo *root, const RelOptInfo *rel, const Bitmapset *read, tier::Columns *kinds);
 
 // By the statistics of the columns. False: one has more distinct texts than a device's dictionary takes.

@@ -147,25 +147,32 @@ void incremental_sort(const PlanWalk &walk, const Path *path) {
     groups.sort(groups.rows_of(input_of(path)), 0, path->pathkeys, path->pathtarget->width);
 }
 
-// `context`: of the window that is meant, the number.
-bool reads_frame(Node *node, void *context) {
+struct WindowMeant {
+    Index number;
+    bool frames_end; // before the partition does
+};
+
+// Does one of the window's functions read a partition to its end? (Some ask how many rows it has, whatever their frame.)
+bool reads_partition(Node *node, void *context) {
     if (node == nullptr)
         return false;
+    const WindowMeant *window = static_cast<const WindowMeant *>(context);
     const WindowFunc *function = reinterpret_cast<const WindowFunc *>(node);
-    if (IsA(node, WindowFunc) && function->winref == *static_cast<const Index *>(context))
-        return function->winagg || function->winfnoid == F_LAST_VALUE || function->winfnoid == F_NTILE ||
-               function->winfnoid == F_PERCENT_RANK_ || function->winfnoid == F_CUME_DIST_;
-    return walk_expression(node, reads_frame, context);
+    if (IsA(node, WindowFunc) && function->winref == window->number)
+        return function->winfnoid == F_NTILE || function->winfnoid == F_PERCENT_RANK_ ||
+               function->winfnoid == F_CUME_DIST_ ||
+               (!window->frames_end && (function->winagg || function->winfnoid == F_LAST_VALUE));
+    return walk_expression(node, reads_partition, context);
 }
 
-// The share of its input that a window's first row waits for: the whole first partition, if its frame reaches to the end of that. (Up to 15
-// PostgreSQL's own cost has nothing of this.)
+// The share of its input that a window's first row waits for: the whole first partition, if that is read to its end. (Up to 15 PostgreSQL's
+// own cost has nothing of this.)
 double share_of_first_partition(const PlanWalk &walk, const Path *path) {
     const WindowClause *window = as<WindowAggPath>(path)->winclause;
-    Index number = window->winref;
-    const bool has_end = (window->frameOptions & FRAMEOPTION_END_UNBOUNDED_FOLLOWING) == 0 &&
-                         ((window->frameOptions & FRAMEOPTION_ROWS) != 0 || window->orderClause != NIL);
-    if (has_end || !reads_frame(reinterpret_cast<Node *>(path->pathtarget->exprs), &number))
+    const bool frames_end = (window->frameOptions & FRAMEOPTION_END_UNBOUNDED_FOLLOWING) == 0 &&
+                            ((window->frameOptions & FRAMEOPTION_ROWS) != 0 || window->orderClause != NIL);
+    WindowMeant meant{window->winref, frames_end};
+    if (!reads_partition(reinterpret_cast<Node *>(path->pathtarget->exprs), &meant))
         return 0;
     if (window->partitionClause == NIL)
         return 1;

@@ -33,7 +33,7 @@ static void watch_start(QueryDesc *query, int flags) {
 
 } // extern "C"
 
-// (What the execution calls may make this session forget its plan. Up to 17 there is another argument.)
+// (Functions that run meanwhile may displace what is known of the plan, so it is looked for again. Up to 17 there is another argument.)
 template <class... More> static void watch_run(QueryDesc *query, ScanDirection direction, uint64 count, More... more) {
     const auto run = previous_run_hook != nullptr ? previous_run_hook : standard_ExecutorRun;
     if (!counts() || !(owes_credit(query->plannedstmt) || is_generic_execution(query)))

@@ -5,6 +5,7 @@
 #include "pg/planner/generic_plans.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "pg/cost/planning_inputs.h"
 
@@ -17,6 +18,7 @@ struct GenericPlan {
     double known_ns; // that executions take, or are expected to
     Cost cost;       // of the plan that is in use; 0: there is none
     double executions, taken_ns;
+    bool begun; // an execution, of which nothing is counted yet
 };
 
 static GenericPlan plans[max_statements];
@@ -27,7 +29,7 @@ static GenericPlan *place_of(uint64 statement) { return &plans[statement % max_s
 void note_custom_plan(uint64 statement) {
     GenericPlan *plan = place_of(statement);
     if (plan->statement != statement)
-        *plan = GenericPlan{statement, 0, 0, 0, 0};
+        *plan = GenericPlan{statement, 0, 0, 0, 0, false};
     any_custom = true;
 }
 
@@ -39,7 +41,7 @@ void price_generic_plan(uint64 statement, PlannedStmt *plan, double ns) {
         return;
     if (known->known_ns > ns)
         plan->planTree->total_cost *= known->known_ns / ns;
-    *known = GenericPlan{statement, std::max(known->known_ns, ns), plan->planTree->total_cost, 0, 0};
+    *known = GenericPlan{statement, std::max(known->known_ns, ns), plan->planTree->total_cost, 0, 0, false};
     any_generic = true;
 }
 
@@ -56,13 +58,14 @@ bool is_generic_execution(const QueryDesc *query) { return known_plan(query) != 
 
 void begin_generic_execution(const QueryDesc *query) {
     if (GenericPlan *plan = known_plan(query))
-        ++plan->executions;
+        plan->begun = true;
 }
 
 void add_generic_execution(const QueryDesc *query, double ns) {
     GenericPlan *plan = known_plan(query);
     if (plan == nullptr)
         return;
+    plan->executions += std::exchange(plan->begun, false) ? 1 : 0;
     plan->taken_ns += ns;
     const double mean = plan->taken_ns / std::max(plan->executions, 1.0);
     if (mean <= 2 * plan->known_ns)

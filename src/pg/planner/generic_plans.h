@@ -6,7 +6,8 @@
 // fifth did, and all that follow.
 //
 // So it costs what its executions have taken, if that is more: when the mean of them is twice what was known, PostgreSQL is told to plan
-// anew, and compares again. (No other plan is touched, nor is one whose statement no device has run.)
+// anew, and compares again. (So it is with all other plans of the session; that comes once for each
+// doubling.)
 #pragma once
 
 #include "pg/pg.h"
