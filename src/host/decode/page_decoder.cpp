@@ -236,18 +236,14 @@ void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
            !any_null(constant))
         ++constant;
     uint32_t next = 0; // attribute that tuples have been walked to
-    const DecodeColumn *before = nullptr;
     for (const DecodeColumn &column : walk.columns) {
         const uint32_t number = column.attribute;
         const AttributeLayout &attribute = attributes[number];
         if (number >= constant && next <= constant) {
-            pass_over(walk, constant);
+            pass_over(walk, constant, number);
             next = constant;
         }
-        if (before != nullptr && before->attribute == number) {
-            while (found_.count > 0 && found_tuple(found_.count - 1) >= t.count)
-                --found_.count;
-        } else if (number < constant) {
+        if (number < constant) {
             find_at(walk.fixed[number], static_cast<uint32_t>(attribute.length));
         } else if (number < t.min_attributes) {
             if (next == column.skipped_from && !any_null(next, number)) {
@@ -265,23 +261,23 @@ void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
         }
         next = std::max(next, number + 1);
         put_values(column, *texts++);
-        before = &column;
     }
 }
 
-// The first attributes, which are where they are in each tuple, to the end of the last. (Aligning is left to the next one,
-// which may be NULL.)
-void PageDecoder::pass_over(const AttributeWalk &walk, uint32_t attributes) {
+// The first attributes, which are where they are in each tuple, to the end of the last. (Aligning is left to the next one, which may be NULL.
+// A tuple that lacks the column that is wanted is not walked.)
+void PageDecoder::pass_over(const AttributeWalk &walk, uint32_t attributes, uint32_t wanted_number) {
     Tuples &t = tuples_;
     const uint32_t last = attributes - 1,
                    end = attributes > 0 ? walk.fixed[last] + static_cast<uint32_t>((*walk.attributes)[last].length) : 0;
+    const auto is_outside = [&](uint32_t i) { return end > t.length[i] && wanted_number < t.attributes[i]; };
     uint32_t outside = 0;
     for (uint32_t i = 0; i < t.count; ++i) {
         t.offset[i] = end;
-        outside |= end > t.length[i];
+        outside |= is_outside(i);
     }
     if (outside != 0)
-        fail_first([&](uint32_t i) { return end > t.length[i]; });
+        fail_first(is_outside);
 }
 
 // The attribute that is next, and that all tuples have, up to the one that is wanted.

@@ -53,7 +53,7 @@ class PageDecoder {
     template <class Is> void fail_first(Is is);
 
     void go_through(const AttributeWalk &walk, TextCodes *texts);
-    void pass_over(const AttributeWalk &walk, uint32_t attributes);
+    void pass_over(const AttributeWalk &walk, uint32_t attributes, uint32_t wanted_number);
     bool any_null(uint32_t attribute) const;
     bool any_null(uint32_t first, uint32_t behind) const;
     void step_over(const Skip &skip);
