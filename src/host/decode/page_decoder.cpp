@@ -232,8 +232,7 @@ void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
     const Tuples &t = tuples_;
     const std::vector<AttributeLayout> &attributes = *walk.attributes;
     uint32_t constant = 0; // attributes that are where they are in each tuple
-    while (constant < walk.fixed.size() && constant < t.min_attributes && constant <= last_attribute_ &&
-           !any_null(constant))
+    while (constant < walk.fixed.size() && constant < t.min_attributes && !any_null(constant))
         ++constant;
     uint32_t next = 0; // attribute that tuples have been walked to
     for (const DecodeColumn &column : walk.columns) {
