@@ -97,7 +97,7 @@ EXPLAIN (COSTS OFF) SELECT k FROM t ORDER BY n FETCH FIRST 10 ROWS WITH TIES;
 RESET gpuscan.offload;
 
 -- Chosen by cost: where texts are among the keys, the first rows by the keys before them, however few are expected.
-CREATE TABLE sold AS SELECT i AS k, i * 7919 % 2003 AS g, md5((i % 5000)::text) AS s, i % 97 AS v, nullif(i % 11, 4) AS n FROM generate_series(1, 200000) i;
+CREATE TABLE sold AS SELECT i AS k, i * 7919 % 2003 AS g, md5((i % 40000)::text) AS s, i % 97 AS v, nullif(i % 11, 4) AS n FROM generate_series(1, 200000) i;
 VACUUM (FREEZE, ANALYZE) sold;
 SET max_parallel_workers_per_gather = 0;
 SELECT part, first_rows('SELECT sold.k, g, n, s, name FROM sold JOIN (SELECT k AS id, name FROM other) o ON id = g + 1 WHERE v % 4 = 2 AND length(name) > 2 ORDER BY ' || part, 'auto')
