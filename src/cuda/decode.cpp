@@ -233,8 +233,7 @@ class Job {
         std::vector<std::vector<size_t>> groups;
         for (size_t i : order) {
             auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<size_t> &g) {
-                return length(g.back()) != length(i) &&
-                       is_prefix(job_.columns[i].layout->attributes, job_.columns[g.front()].layout->attributes);
+                return is_prefix(job_.columns[i].layout->attributes, job_.columns[g.front()].layout->attributes);
             });
             if (group == groups.end())
                 group = groups.insert(groups.end(), std::vector<size_t>());

@@ -325,6 +325,8 @@ __device__ __forceinline__ uint8_t decode_tuple(const Argument &a, const Page &p
     const Attribute *const attributes = a.attributes + walk.attributes;
     uint32_t attribute = 0; // next to walk over
     uint32_t offset = 0;    // where it starts at the earliest
+    heap::Place place{0, 0}; // of the attribute before, which may have another column (the scale of a numeric)
+    bool null = false;
     for (uint32_t i = 0; i < walk.ncolumns; ++i) {
         const Column &c = a.columns[walk.first_column + i];
         Stats &s = stats[c.index];
@@ -337,8 +339,6 @@ __device__ __forceinline__ uint8_t decode_tuple(const Argument &a, const Page &p
             attribute = c.attribute;
             offset = fixed;
         }
-        heap::Place place{0, 0};
-        bool null = false;
         for (; attribute <= c.attribute; ++attribute) {
             null = heap::is_null(shared.page, tuple, attribute);
             if (null)

@@ -182,11 +182,9 @@ GPUSCAN_HD Varlena varlena_bytes(const uint8_t *page, Place place, uint32_t &sta
 
 // ---- numeric ----
 
-GPUSCAN_HD uint64_t power_of_ten(uint32_t exponent) { // up to 10^19
-    uint64_t power = 1;
-    while (exponent-- > 0)
-        power *= 10;
-    return power;
+GPUSCAN_HD uint64_t power_of_ten(uint32_t exponent) { // up to 10^19; without a branch
+    return (exponent & 1 ? 10u : 1u) * (uint64_t)(exponent & 2 ? 100u : 1u) * (exponent & 4 ? 10000u : 1u) *
+           (exponent & 8 ? 100000000u : 1u) * (exponent & 16 ? 10000000000000000u : 1u);
 }
 
 // With how many digits after the point the numeric in page[start, start + length) is shown. False for NaN and infinities.
@@ -234,38 +232,47 @@ GPUSCAN_HD bool decode_numeric(const uint8_t *page, uint32_t start, uint32_t len
     int32_t drop = 4 * (ndigits - 1 - weight) - scale; // decimal digits that the last base-10000 digit has too many
     if (drop >= 4 || ndigits > 11 || drop < -44)
         return false;
-    uint32_t last = load16(page, digits + 2 * (uint32_t)(ndigits - 1));
-    if (ndigits <= 4 && drop > -4) { // below 10^18: 64 bits do
-        uint64_t sum = 0;
-        for (int32_t i = 0; i < ndigits - 1; ++i) {
-            uint32_t digit = load16(page, digits + 2 * (uint32_t)i);
-            if (digit > 9999)
-                return false;
-            sum = sum * 10000 + digit;
-        }
-        uint32_t divisor = (uint32_t)power_of_ten(drop > 0 ? (uint32_t)drop : 0);
-        if (last > 9999 || last % divisor)
+    uint32_t last = load16(page, digits + 2 * (uint32_t)(ndigits - 1)), weight_of_last = 10000;
+    if (last > 9999)
+        return false;
+    if (drop > 0) {
+        const uint32_t divisor = (uint32_t)power_of_ten((uint32_t)drop);
+        if (last % divisor)
             return false;
-        sum = sum * (10000 / divisor) + last / divisor;
-        if (drop < 0)
-            sum *= power_of_ten((uint32_t)-drop);
-        value = negative ? -(sem::i128)sum : (sem::i128)sum;
-        return true;
+        last /= divisor;
+        weight_of_last /= divisor;
+    }
+    uint64_t leading = 0; // of up to three digits, and then the last: below 10^16
+    int32_t i = 0;
+    for (; i < 3 && i < ndigits - 1; ++i) {
+        uint32_t digit = load16(page, digits + 2 * (uint32_t)i);
+        if (digit > 9999)
+            return false;
+        leading = leading * 10000 + digit;
     }
     int error = 0;
-    sem::i128 sum = 0;
-    for (int32_t i = 0; i < ndigits - 1; ++i) {
+    sem::i128 sum = (sem::i128)leading;
+    for (; i < ndigits - 1; ++i) {
         uint32_t digit = load16(page, digits + 2 * (uint32_t)i);
         if (digit > 9999)
             return false;
         sum = sem::add(sem::mul(sum, (sem::i128)10000, error), (sem::i128)digit, error);
     }
-    uint32_t divisor = (uint32_t)power_of_ten(drop > 0 ? (uint32_t)drop : 0);
-    if (last > 9999 || last % divisor)
-        return false;
-    sum = sem::add(sem::mul(sum, (sem::i128)(10000 / divisor), error), (sem::i128)(last / divisor), error);
-    for (; drop < 0 && !error; ++drop)
-        sum = sem::mul(sum, (sem::i128)10, error);
+    if (ndigits <= 4) {
+        leading = leading * weight_of_last + last;
+        if (drop < 0 && drop > -4) { // (64 bits do)
+            leading *= power_of_ten((uint32_t)-drop);
+            drop = 0;
+        }
+        sum = (sem::i128)leading;
+    } else {
+        sum = sem::add(sem::mul(sum, (sem::i128)weight_of_last, error), (sem::i128)last, error);
+    }
+    while (drop < 0 && !error) {
+        const int32_t zeros = drop > -18 ? -drop : 18;
+        sum = sem::mul(sum, (sem::i128)power_of_ten((uint32_t)zeros), error);
+        drop += zeros;
+    }
     value = negative ? -sum : sum;
     return !error;
 }

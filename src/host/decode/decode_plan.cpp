@@ -79,7 +79,7 @@ std::vector<AttributeWalk> plan_walks(const DecodeJob &job, bool &dictionary_ful
             dictionary_full |= column.missing_code == Dictionary::full;
         }
         auto walk = std::find_if(walks.begin(), walks.end(), [&](const AttributeWalk &w) {
-            return w.columns.back().attribute != column.attribute && is_prefix(t.layout->attributes, *w.attributes);
+            return is_prefix(t.layout->attributes, *w.attributes);
         });
         if (walk == walks.end())
             walk = walks.insert(walks.end(), AttributeWalk{&t.layout->attributes, {}, {}});

@@ -1,7 +1,7 @@
 // What a decode job makes of every tuple: which attributes are walked over, and which columns are dropped off on the way.
 //
 // The columns of a job belong to one table, so their layouts are prefixes of one another and one walk over the attributes up
-// to the last one needed serves them all; where they are not (or one attribute is wanted twice), a column gets a walk of its own.
+// to the last one needed serves them all; where they are not, a column gets a walk of its own.
 // Attributes before the first one of varying length have constant offsets in tuples without NULLs.
 #pragma once
 

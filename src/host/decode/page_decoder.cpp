@@ -230,37 +230,51 @@ bool PageDecoder::any_null(uint32_t first, uint32_t behind) const {
 
 void PageDecoder::go_through(const AttributeWalk &walk, TextCodes *texts) {
     const Tuples &t = tuples_;
-    const std::vector<AttributeLayout> &attributes = *walk.attributes;
     uint32_t constant = 0; // attributes that are where they are in each tuple
     while (constant < walk.fixed.size() && constant < t.min_attributes && !any_null(constant))
         ++constant;
     uint32_t next = 0; // attribute that tuples have been walked to
     for (const DecodeColumn &column : walk.columns) {
-        const uint32_t number = column.attribute;
-        const AttributeLayout &attribute = attributes[number];
-        if (number >= constant && next <= constant) {
-            pass_over(walk, constant, number);
-            next = constant;
-        }
-        if (number < constant) {
-            find_at(walk.fixed[number], static_cast<uint32_t>(attribute.length));
-        } else if (number < t.min_attributes) {
-            if (next == column.skipped_from && !any_null(next, number)) {
-                for (const Skip &skip : column.skips)
-                    step_over(skip);
-            } else {
-                for (; next < number; ++next)
-                    find<false>(attributes[next], next, number);
-            }
-            find<true>(attribute, number, number);
-        } else {
-            for (; next < number; ++next)
-                find_any<false>(attributes[next], next, number);
-            find_any<true>(attribute, number, number);
-        }
-        next = std::max(next, number + 1);
+        if (next == column.attribute + 1)
+            drop_failed(); // (another column of the same attribute)
+        else
+            find_column(walk, column, constant, next);
+        next = std::max(next, column.attribute + 1);
         put_values(column, *texts++);
     }
+}
+
+// The tuples have been walked to `next`, or may stand behind the first `constant` attributes.
+void PageDecoder::find_column(const AttributeWalk &walk, const DecodeColumn &column, uint32_t constant, uint32_t next) {
+    const std::vector<AttributeLayout> &attributes = *walk.attributes;
+    const uint32_t number = column.attribute;
+    const AttributeLayout &attribute = attributes[number];
+    if (number < constant)
+        return find_at(walk.fixed[number], static_cast<uint32_t>(attribute.length));
+    if (next <= constant) {
+        pass_over(walk, constant, number);
+        next = constant;
+    }
+    if (number >= tuples_.min_attributes) {
+        for (; next < number; ++next)
+            find_any<false>(attributes[next], next, number);
+        return find_any<true>(attribute, number, number);
+    }
+    if (next == column.skipped_from && !any_null(next, number)) {
+        for (const Skip &skip : column.skips)
+            step_over(skip);
+    } else {
+        for (; next < number; ++next)
+            find<false>(attributes[next], next, number);
+    }
+    find<true>(attribute, number, number);
+}
+
+// Of what has been found, what stands in tuples that have been given up meanwhile.
+void PageDecoder::drop_failed() {
+    while (found_.count > 0 && found_tuple(found_.count - 1) >= tuples_.count)
+        --found_.count;
+    found_.all = found_.count == tuples_.count;
 }
 
 // The first attributes, which are where they are in each tuple, to the end of the last. (Aligning is left to the next one, which may be NULL.
@@ -429,8 +443,8 @@ template <bool wanted> void PageDecoder::find_sparse(const AttributeLayout &attr
     if (outside == 0)
         return;
     fail_first([&](uint32_t i) { return t.offset[i] > t.length[i]; });
-    while (wanted && found.count > 0 && found_tuple(found.count - 1) >= t.count)
-        --found.count;
+    if (wanted)
+        drop_failed();
 }
 
 // A varlena with a short header, in every tuple where it is not NULL; false as above.

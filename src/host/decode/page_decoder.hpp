@@ -53,6 +53,8 @@ class PageDecoder {
     template <class Is> void fail_first(Is is);
 
     void go_through(const AttributeWalk &walk, TextCodes *texts);
+    void find_column(const AttributeWalk &walk, const DecodeColumn &column, uint32_t constant, uint32_t next);
+    void drop_failed();
     void pass_over(const AttributeWalk &walk, uint32_t attributes, uint32_t wanted_number);
     bool any_null(uint32_t attribute) const;
     bool any_null(uint32_t first, uint32_t behind) const;
