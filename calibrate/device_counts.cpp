@@ -32,8 +32,9 @@ std::optional<Stage> stage_of(const std::string &name) {
     return std::nullopt;
 }
 
-// What is not what happens in one execution: kernels, of which the model charges a part only, as they are mostly there already.
-bool is_expectation(Count count) { return count == Count::KernelCompiled; }
+// What is not what happens in one execution: kernels, of which the model charges a part only, as they are mostly there already, and first
+// looks at pages, which the session of all executions had at the first one.
+bool is_expectation(Count count) { return count == Count::KernelCompiled || count == Count::PageTouched; }
 
 using Amounts = std::vector<double>;
 
@@ -63,7 +64,7 @@ Amounts bringing(const tier::Breakdown &counts, const std::vector<double> &price
     const double(&feed)[tier::counts] = counts.amount[static_cast<int>(Stage::Feed)];
     std::array<double, 3> ns{};
     for (int c = 0; c < tier::counts; ++c)
-        if (const Side side = side_of(static_cast<Count>(c)); side != Alone)
+        if (const Side side = side_of(static_cast<Count>(c)); side != Alone && !is_expectation(static_cast<Count>(c)))
             ns[side] += feed[c] * prices[static_cast<size_t>(c)];
     const auto slowest = static_cast<Side>(std::max_element(ns.begin(), ns.end()) - ns.begin());
     Amounts amounts(tier::counts, 0);

@@ -323,8 +323,8 @@ __device__ __forceinline__ uint8_t put_value(const Argument &a, const Page &p, S
 __device__ __forceinline__ uint8_t decode_tuple(const Argument &a, const Page &p, Shared &shared, const Walk &walk,
                                                 const heap::Tuple &tuple, uint32_t row, Stats *stats) {
     const Attribute *const attributes = a.attributes + walk.attributes;
-    uint32_t attribute = 0; // next to walk over
-    uint32_t offset = 0;    // where it starts at the earliest
+    uint32_t attribute = 0;  // next to walk over
+    uint32_t offset = 0;     // where it starts at the earliest
     heap::Place place{0, 0}; // of the attribute before, which may have another column (the scale of a numeric)
     bool null = false;
     for (uint32_t i = 0; i < walk.ncolumns; ++i) {

@@ -236,7 +236,7 @@ TEST(TierCost, TheSlowestOfFeedingLinkAndDecodingIsPaid) {
     Breakdown breakdown = {};
     Ledger ledger(machine, price, &breakdown);
     ledger.relation(work);
-    const double pins = 20000.0 * 490, link = 20000 * 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)];
+    const double pins = 20000.0 * (490 + 700), link = 20000 * 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)];
     EXPECT_GT(pins, link);
     EXPECT_NEAR(stage_ns(breakdown, price, Stage::Feed), pins, 1);
     EXPECT_NEAR(total_ns(breakdown, price), ledger.ns(), 1);
@@ -260,9 +260,10 @@ TEST(TierCost, TheLastChunksKeepFewerProcessesBusy) {
     Ledger ledger(machine, price, &breakdown);
     ledger.relation(work);
     EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::PageFound), 2 * 2500 + 2500);
-    // Two of the three are workers, to which each page is new.
+    // Two of the three are workers; each page is new to whoever brings it.
     EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::PageInTeam), 7500 * 2 / 3.0);
-    const double link = 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)], find = 490 + 700 * 2 / 3.0;
+    EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::PageTouched), 7500 / 3.0);
+    const double link = 8192 * price.ns[static_cast<int>(Count::LinkSeqRead)], find = 490 + 700;
     EXPECT_NEAR(stage_ns(breakdown, price, Stage::Feed),
                 15000 * std::max(link, find / 3) + 5000 * std::max(link, find / 2) +
                     price.ns[static_cast<int>(Count::TeamStarted)],
@@ -348,7 +349,7 @@ TEST(TierCost, TheHostDeviceDecodesByTheCoresThatFeedIt) {
     machine.threads = machine.cores = 2;
     Weights weights = default_weights(false);
     weight(weights, Count::PageFound) = weight(weights, Count::PageDecoded) = 1000;
-    weight(weights, Count::ValueDecoded) = 0;
+    weight(weights, Count::ValueDecoded) = weight(weights, Count::PageTouched) = 0;
     const auto feed = [&] {
         const Prices price = prices(weights, machine);
         RelationWork work = million_rows();
@@ -388,7 +389,7 @@ TEST(TierCost, PagesThatAreNotInBuffersComeFromStorage) {
     Breakdown breakdown = {};
     Ledger(machine, price, &breakdown).relation(work);
     EXPECT_DOUBLE_EQ(amount(breakdown, Stage::Feed, Count::StorageSeqRead), 10000);
-    EXPECT_NEAR(stage_ns(breakdown, price, Stage::Feed), 10000 * 4000.0 + 20000 * 490.0, 1);
+    EXPECT_NEAR(stage_ns(breakdown, price, Stage::Feed), 10000 * 4000.0 + 20000 * (490.0 + 700.0), 1);
 }
 
 // An account holds all that the ledger has added up.

@@ -153,8 +153,8 @@ struct Ledger::Piece {
     double rowwise, rowwise_by_one; // that are read row by row
 };
 
-// A worker is a new process, to which each page is new, and its beginning a page fault; and its work is beside that of others. The backend
-// that it helps has its page tables.
+// A worker is a new process, to which each page is new, and its beginning a page fault; and its work is beside that of others. To a session
+// a page is new that it brings for the first time; of the pages that it reads row by row, each time, it has page tables.
 static double share_of_workers(double workers) { return workers / (1 + workers); }
 
 // Side by side: who feeds, the link, the device. But the host device decodes by the cores that the feeding processes need, too.
@@ -169,6 +169,7 @@ void Ledger::bring(const RelationWork &work, const Piece &piece) {
     const double stored = ns_ - before;
     add(Stage::Feed, Count::PageFound, by_one);
     add(Stage::Feed, Count::BackendRow, piece.rowwise_by_one * page_by_row_rows);
+    add(Stage::Feed, Count::PageTouched, piece.by_one * (1 - share_of_workers(work.workers)));
     add(Stage::Feed, Count::PageInTeam,
         piece.by_one * share_of_workers(work.workers) + piece.rowwise_by_one * share_of_workers(work.row_workers));
     add(Stage::Feed, Count::PlanCost, piece.by_one * work.evaluated);

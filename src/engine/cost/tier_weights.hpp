@@ -66,14 +66,15 @@ struct CountInfo {
     X(MemoryRandomWriteCached, "memory_random_write_cached", Tier::Memory, Pattern::RandomWrite, Sharing::Threads, "access", "first start", 3, 0.016, "... within the far cache") \
     X(LinkSeqRead, "link_seq_read", Tier::Link, Pattern::SequentialRead, Sharing::One, "byte", "first start", 0, 0.01946, "pages that the device reads in place") \
     X(LinkSeqWrite, "link_seq_write", Tier::Link, Pattern::SequentialWrite, Sharing::One, "byte", "first start", 0, 0.01894, "results to the host's memory") \
-    X(PageDecoded, "page_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "page", "bring many pages", 1700, 40, "a heap page is taken apart") \
-    X(ValueDecoded, "value_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "value", "bring four integers", 9, 0.25, "... and a value of it becomes one of a column") \
+    X(PageDecoded, "page_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "page", "bring many pages", 2300, 40, "a heap page is taken apart") \
+    X(ValueDecoded, "value_decoded", Tier::Processor, Pattern::None, Sharing::Threads, "value", "bring four integers", 13.5, 0.25, "... and a value of it becomes one of a column") \
     X(ValueStep, "value_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "three conditions", 1, 0.00035, "a condition is evaluated for a row") \
     X(RowStep, "row_step", Tier::Processor, Pattern::None, Sharing::Threads, "step", "six sums", 1.5, 0.0017, "a row is looked up, or updates an aggregate's state") \
     X(RowBuilt, "row_built", Tier::Processor, Pattern::None, Sharing::One, "row", "join with a large table", 12, 0.05, "a row of a join table is collected and inserted") \
     X(TextNumbered, "text_numbered", Tier::Processor, Pattern::None, Sharing::Feeders, "text", "bring different texts", 220, 60, "a text that no row had before") \
     X(PageFound, "page_found", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages", 450, 490, "a page is found, pinned and vouched for") \
     X(PageInTeam, "page_in_team", Tier::Backend, Pattern::None, Sharing::One, "page", "bring many pages, in a team", 700, 700, "what a page takes a feeding worker more") \
+    X(PageTouched, "page_touched", Tier::Backend, Pattern::None, Sharing::One, "page", "lookups of parallel workers", 1100, 700, "what a page takes a session more that has not looked at it yet") \
     X(BackendRow, "backend_row", Tier::Backend, Pattern::None, Sharing::One, "row", "rows", 25, 25, "a row becomes a tuple") \
     X(BackendValue, "backend_value", Tier::Backend, Pattern::None, Sharing::One, "value", "rows of six columns", 5, 5, "... and each of its columns") \
     X(BackendByte, "backend_byte", Tier::Backend, Pattern::None, Sharing::One, "byte", "many rows", 0.7, 0.7, "rows on their way to the backend") \
@@ -103,7 +104,7 @@ constexpr CountInfo weight_table[] = {GPUSCAN_DEVICE_COUNTS(GPUSCAN_WEIGHT) GPUS
 // Other work, in weights that it goes with.
 constexpr double near_reads = 0.25, near_writes = 0.1; // cached ones: in the near cache
 constexpr double varlena_values = 0.45;                // values decoded: without a fixed length one takes longer
-constexpr double text_values = 1.1;                    // ... and a text, which becomes its number
+constexpr double text_values = 1.6;                    // ... and a text, which becomes its number
 constexpr double passed_values = 0.25;                 // ... an attribute is stepped over
 constexpr double text_reads = 4; // random reads: a text that a thread does not remember is looked up in its dictionary
 constexpr double text_entry_bytes = 80;   // ... of which an entry takes so many
