@@ -53,6 +53,9 @@ SELECT check_query('SELECT count(*) FROM few LEFT JOIN (SELECT n, i2 FROM t OFFS
 -- more than work_mem goes through a temporary file, or back to PostgreSQL's plan
 SET work_mem = '64kB';
 SELECT check_query('SELECT * FROM many');
+CREATE TABLE priced AS SELECT i AS id, CASE WHEN i % 5 > 0 THEN i % 1000 / (1 + i % 3)::numeric END AS p FROM generate_series(1, 30000) i;
+VACUUM (FREEZE, ANALYZE) priced;
+SELECT check_query('SELECT id, p, p * 2, round(p, 2) FROM priced'); -- numbers with their scales
 SELECT check_query('SELECT a.id, b.s FROM many a JOIN few ON a.k = few.k JOIN many b ON b.id = a.id');
 SET temp_file_limit = '100MB';
 SELECT check_query('SELECT * FROM many', 'fallback');
