@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t piece_entries = 16 * 1024; // evaluated by one thread at a time
 constexpr uint32_t read_ahead = 8;
+constexpr size_t max_waiting_bytes = 1024 * 1024; // of texts that wait for their numbers
 constexpr uint32_t max_unified_dictionaries = 4096;
 constexpr size_t asked_part =
     8; // of a dictionary's texts: when queries have asked for the ranks of more, all are sorted
@@ -60,6 +61,19 @@ std::vector<size_t> these_or_all(const LookupTable &table, const std::vector<siz
     for (size_t i : which)
         left -= table.rough[i].last - table.rough[i].first;
     return table.entries - left > table.entries / asked_part ? all_rough(table) : which;
+}
+
+// nullptr: there is none, or it needs a locale that this machine's C library lacks; PostgreSQL evaluates the expression.
+std::unique_ptr<TextFunction> parse(const std::string &function) {
+    if (function.empty())
+        return nullptr;
+    try {
+        return std::make_unique<TextFunction>(function.data(), function.size());
+    } catch (const UnknownLocale &) {
+        return nullptr;
+    } catch (const std::runtime_error &error) {
+        throw InvalidMessage(error.what());
+    }
 }
 
 void copy_base(LookupTable &table, const LookupTable &base) {
@@ -193,16 +207,11 @@ void Session::use_lookup(MessageReader &in, MessageWriter &out) {
         set_lookup(request.lookup, rank(request.lookup, without_blanks, reply.entries, cached, rough));
         return out.put(reply);
     }
-    if (function.empty()) {
+    const std::unique_ptr<TextFunction> parsed = parse(function);
+    if (parsed == nullptr) {
         reply.first = cached ? static_cast<uint32_t>(cached->entries) : 0;
         state.base = std::move(cached);
         return out.put(reply);
-    }
-    std::unique_ptr<TextFunction> parsed;
-    try {
-        parsed = std::make_unique<TextFunction>(function.data(), function.size());
-    } catch (const std::runtime_error &error) {
-        throw InvalidMessage(error.what());
     }
     plant_death(function);
     set_lookup(request.lookup, evaluate(request.lookup, *parsed, reply.entries, cached, texts.get()));
@@ -221,8 +230,20 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
         copy_base(*table, *base);
     auto piece = [&](size_t begin, size_t end) {
         CancelPoint cancel(cancel_);
+        TextRoom room;
         std::vector<Dictionary::Text> made;
         std::vector<size_t> of;
+        const auto number_made = [&] {
+            texts->intern_many(made.data(), made.size());
+            for (size_t i = 0; i < made.size(); ++i) {
+                TextFunction::Value value;
+                value.null = false;
+                value.number = not_full(made[i].code);
+                store(*table, of[i], value);
+            }
+            made.clear();
+            of.clear();
+        };
         const size_t end_of_entries = std::min(end, entries); // NULL's place, the table's last, is no entry
         for (size_t code = begin; code < end; ++code) {
             if (code + read_ahead < end_of_entries)
@@ -230,23 +251,21 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
             std::string_view entry;
             if (code < entries)
                 entry = dictionary.entry(static_cast<uint32_t>(code));
-            const TextFunction::Value value = function.evaluate(code < entries ? &entry : nullptr, cancel);
+            const TextFunction::Value value = function.evaluate(code < entries ? &entry : nullptr, room, cancel);
             store(*table, code, value);
-            if (texts == nullptr || value.null)
+            if (texts != nullptr && !value.null) {
+                const uint32_t length = static_cast<uint32_t>(value.text.size());
+                made.push_back({value.text.data(), length, 0, text_hash(value.text.data(), length)});
+                of.push_back(code);
+            }
+            if (texts != nullptr && room.bytes() < max_waiting_bytes)
                 continue;
-            const uint32_t length = static_cast<uint32_t>(value.text.size());
-            made.push_back({value.text.data(), length, 0, text_hash(value.text.data(), length)});
-            of.push_back(code);
+            if (texts != nullptr)
+                number_made();
+            room.clear();
         }
-        if (texts == nullptr)
-            return;
-        texts->intern_many(made.data(), made.size());
-        for (size_t i = 0; i < made.size(); ++i) {
-            TextFunction::Value value;
-            value.null = false;
-            value.number = not_full(made[i].code);
-            store(*table, of[i], value);
-        }
+        if (texts != nullptr)
+            number_made();
     };
     const size_t pieces = (entries + 1 - first + piece_entries - 1) / piece_entries; // NULL's entry is the last
     device_->pool().run(pieces, [&](size_t index, unsigned) {

@@ -1,5 +1,6 @@
 // Functions of texts against plain definitions of what SQL says, character by character.
 #include <gtest/gtest.h>
+#include <wctype.h>
 
 #include <atomic>
 #include <chrono>
@@ -19,6 +20,7 @@ using text::Op;
 using text::Relation;
 
 CancelPoint never;
+TextRoom room;
 
 class Program {
   public:
@@ -95,7 +97,7 @@ bool like(const Characters &text, size_t t, const Characters &pattern, size_t p)
 
 TextFunction::Value of(const TextFunction &function, const std::string &text) {
     const std::string_view view(text);
-    return function.evaluate(&view, never);
+    return function.evaluate(&view, room, never);
 }
 
 // Few letters, so that much matches; characters of one to four bytes.
@@ -213,21 +215,21 @@ TEST(TextFunction, TruthsAndNull) {
     equal(equal(either, "a"), "b").add(Op::Or, 2);
     EXPECT_EQ(1, of(either.function(), "b").number);
     EXPECT_EQ(0, of(either.function(), "c").number);
-    EXPECT_TRUE(either.function().evaluate(nullptr, never).null);
+    EXPECT_TRUE(either.function().evaluate(nullptr, room, never).null);
     Program null_or(Encoding::Utf8);
     equal(null_or, "a").add(Op::Entry).add(Op::IsNull).add(Op::Or, 2);
-    EXPECT_FALSE(null_or.function().evaluate(nullptr, never).null);
-    EXPECT_EQ(1, null_or.function().evaluate(nullptr, never).number);
+    EXPECT_FALSE(null_or.function().evaluate(nullptr, room, never).null);
+    EXPECT_EQ(1, null_or.function().evaluate(nullptr, room, never).number);
     Program null_and(Encoding::Utf8);
     equal(null_and, "a").add(Op::Entry).add(Op::IsNull).add(Op::And, 2);
-    EXPECT_TRUE(null_and.function().evaluate(nullptr, never).null);
+    EXPECT_TRUE(null_and.function().evaluate(nullptr, room, never).null);
     EXPECT_EQ(0, of(null_and.function(), "a").number);
     Program in(Encoding::Utf8);
     in.add(Op::Entry).add(Op::OneOf, 3, 0, list({"x", "", "abc"})).add(Op::Not);
     EXPECT_EQ(0, of(in.function(), "").number);
     EXPECT_EQ(0, of(in.function(), "abc").number);
     EXPECT_EQ(1, of(in.function(), "ab").number);
-    EXPECT_TRUE(in.function().evaluate(nullptr, never).null);
+    EXPECT_TRUE(in.function().evaluate(nullptr, room, never).null);
     Program blanks(Encoding::SingleByte);
     blanks.add(Op::Entry).add(Op::TrimBlanks).add(Op::Length).add(Op::Compare, static_cast<int>(Relation::Ge), 2);
     EXPECT_EQ(0, of(blanks.function(), "a   ").number);
@@ -257,7 +259,7 @@ TEST(TextFunction, MadeToBeSlow) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         word = 1;
     });
-    EXPECT_THROW(slow.evaluate(&view, cancel), Cancelled);
+    EXPECT_THROW(slow.evaluate(&view, room, cancel), Cancelled);
     other.join();
 }
 
@@ -273,11 +275,11 @@ TEST(TextFunction, AnyBytes) {
         const std::string_view view(tight.data(), tight.size());
         Program p(Encoding::Utf8);
         p.add(Op::Entry).add(Op::Like, 0, 0, random_pattern(random));
-        p.function().evaluate(&view, never);
+        p.function().evaluate(&view, room, never);
         Program q(Encoding::Utf8);
         q.add(Op::Entry).add(Op::Part, static_cast<int>(random() % 9) - 2, static_cast<int>(random() % 9) - 1);
         q.add(Op::First, static_cast<int>(random() % 9) - 4).add(Op::Last, static_cast<int>(random() % 9) - 4);
-        const std::string_view part = q.function().evaluate(&view, never).text;
+        const std::string_view part = q.function().evaluate(&view, room, never).text;
         ASSERT_TRUE(part.empty() ||
                     (part.data() >= view.data() && part.data() + part.size() <= view.data() + view.size()));
     }
@@ -309,10 +311,105 @@ TEST(TextFunction, MalformedMessages) {
             noise[random() % noise.size()] = static_cast<char>(random());
         const std::string_view view("some text");
         try {
-            TextFunction(noise.data(), noise.size()).evaluate(&view, never);
+            TextFunction(noise.data(), noise.size()).evaluate(&view, room, never);
         } catch (const std::runtime_error &) {
         }
     }
+}
+
+// Letters of all planes, of two to four bytes, some of which have another length than those that they become; and what is no character.
+TEST(TextFunction, LettersAreThoseOfTheLocale) {
+    const std::string some[] = {"a",
+                                "Z",
+                                "[",
+                                "`",
+                                "\xc3\x84",
+                                "\xc3\xa4",
+                                "\xe2\x84\xaa",
+                                "\xc4\xb0",
+                                "\xe1\xba\x9e",
+                                "\xc8\xba",
+                                "\xf0\x90\x90\x80",
+                                "\xf0\xa0\x80\x80",
+                                "\xf0\x9f\x98\x80",
+                                "\xff",
+                                "\xc3",
+                                "x"};
+    std::mt19937_64 random(9);
+    const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    ASSERT_NE(nullptr, utf8);
+    const auto expected = [&](const std::string &text, bool capitals, locale_t locale) {
+        std::string out;
+        for (size_t at = 0; at < text.size();) {
+            const uint8_t first = static_cast<uint8_t>(text[at]);
+            const size_t bytes = first < 0x80    ? 1
+                                 : first >= 0xf8 ? 0
+                                 : first >= 0xf0 ? 4
+                                 : first >= 0xe0 ? 3
+                                 : first >= 0xc0 ? 2
+                                                 : 0;
+            uint32_t c = bytes == 1 ? first : first & (0x7fu >> bytes);
+            bool good = bytes > 0 && at + bytes <= text.size();
+            for (size_t i = 1; good && i < bytes; ++i) {
+                good = (text[at + i] & 0xc0) == 0x80;
+                c = c << 6 | (text[at + i] & 0x3f);
+            }
+            if (!good) {
+                out += text[at++];
+                continue;
+            }
+            at += bytes;
+            if (locale == nullptr)
+                c = c >= 0x80
+                        ? c
+                        : static_cast<uint32_t>(capitals ? toupper(static_cast<int>(c)) : tolower(static_cast<int>(c)));
+            else
+                c = capitals ? towupper_l(c, locale) : towlower_l(c, locale);
+            if (c < 0x80)
+                out += static_cast<char>(c);
+            else
+                for (int left = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3, shift = left * 6; shift >= 0; shift -= 6)
+                    out += static_cast<char>(shift == left * 6 ? (0xff00 >> (left + 1) & 0xff) | (c >> shift)
+                                                               : 0x80 | (c >> shift & 0x3f));
+        }
+        return out;
+    };
+    for (int i = 0; i < 20000; ++i) {
+        std::string text;
+        for (size_t n = random() % 60; n > 0; --n)
+            text += random() % 4 ? std::string(1, static_cast<char>(' ' + random() % 95))
+                                 : some[random() % std::size(some)];
+        for (const bool capitals : {false, true})
+            for (const char *name : {"C", "C.UTF-8"}) {
+                const TextFunction function =
+                    Program(Encoding::Utf8).add(Op::Entry).add(capitals ? Op::Upper : Op::Lower, 0, 0, name).function();
+                ASSERT_EQ(expected(text, capitals, *(name + 1) != '\0' ? utf8 : nullptr), of(function, text).text) << i;
+                room.clear();
+            }
+    }
+    freelocale(utf8);
+    EXPECT_THROW(Program(Encoding::Utf8).add(Op::Entry).add(Op::Lower, 0, 0, "no such locale").function(),
+                 UnknownLocale);
+    EXPECT_THROW(Program(Encoding::SingleByte).add(Op::Entry).add(Op::Lower, 0, 0, "C").function(), std::runtime_error);
+}
+
+TEST(TextFunction, WhatIsMadeOfTextsStaysUntilTheRoomIsCleared) {
+    const TextFunction twice =
+        Program(Encoding::Utf8).add(Op::Entry).add(Op::Upper, 0, 0, "C").add(Op::Lower, 0, 0, "C").function();
+    std::vector<std::string> texts;
+    std::vector<std::string_view> made;
+    TextRoom all;
+    for (size_t i = 0; i < 2000; ++i)
+        texts.push_back(std::string(i, static_cast<char>('a' + i % 26)));
+    for (const std::string &text : texts) {
+        const std::string_view view(text);
+        made.push_back(twice.evaluate(&view, all, never).text);
+    }
+    for (size_t i = 0; i < texts.size(); ++i)
+        EXPECT_EQ(texts[i], made[i]);
+    EXPECT_GT(all.bytes(), 2000u * 1000);
+    all.clear();
+    EXPECT_EQ(0u, all.bytes());
 }
 
 } // namespace

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
 namespace gpuscan {
 
@@ -87,6 +86,26 @@ const char *find_bytes(const char *at, const char *end, std::string_view wanted)
     return nullptr;
 }
 
+char *TextRoom::take(size_t bytes) {
+    constexpr size_t usual = 256 * 1024;
+    if (blocks_.empty() || room_ - used_ < bytes) {
+        full_ += used_;
+        room_ = std::max(bytes, usual);
+        used_ = 0;
+        blocks_.push_back(std::make_unique<char[]>(room_));
+    }
+    char *const at = blocks_.back().get() + used_;
+    used_ += bytes;
+    return at;
+}
+
+// (The last block stays.)
+void TextRoom::clear() {
+    if (blocks_.size() > 1)
+        blocks_.erase(blocks_.begin(), blocks_.end() - 1);
+    full_ = used_ = 0;
+}
+
 // ---- the program --------------------------------------------------------------------------------------------------
 
 TextFunction::TextFunction(const char *bytes, size_t size) {
@@ -124,6 +143,18 @@ TextFunction::TextFunction(const char *bytes, size_t size) {
             take(is_text);
             stack.push_back(is_text);
             break;
+        case Op::Lower:
+        case Op::Upper: {
+            take(is_text);
+            stack.push_back(is_text);
+            require(utf8_, "letters of another encoding");
+            const LetterCase *const letters = LetterCase::of(std::string(own), step.op == Op::Upper);
+            if (letters == nullptr)
+                throw UnknownLocale("a locale that the machine does not have");
+            extra_.back() = cases_.size();
+            cases_.push_back(letters);
+            break;
+        }
         case Op::Length:
         case Op::Bytes:
         case Op::Position:
@@ -189,9 +220,9 @@ TextFunction::TextFunction(const char *bytes, size_t size) {
     result_ = stack[0] == is_text ? TextResult::Text : stack[0] == is_number ? TextResult::Number : TextResult::Truth;
 }
 
-TextFunction::Value TextFunction::evaluate(const std::string_view *entry, CancelPoint &cancel) const {
-    alignas(Value) unsigned char room[max_depth * sizeof(Value)]; // (nothing of it is touched that is not needed)
-    Value *const stack = reinterpret_cast<Value *>(room);
+TextFunction::Value TextFunction::evaluate(const std::string_view *entry, TextRoom &room, CancelPoint &cancel) const {
+    alignas(Value) unsigned char values[max_depth * sizeof(Value)]; // (nothing of it is touched that is not needed)
+    Value *const stack = reinterpret_cast<Value *>(values);
     size_t depth = 0;
     for (size_t i = 0; i < steps_.size(); ++i) {
         const Step &step = steps_[i];
@@ -225,7 +256,7 @@ TextFunction::Value TextFunction::evaluate(const std::string_view *entry, Cancel
         }
         default:
             if (!stack[depth - 1].null)
-                stack[depth - 1] = apply(step, i, stack[depth - 1], cancel);
+                stack[depth - 1] = apply(step, i, stack[depth - 1], room, cancel);
         }
     }
     return stack[0]; // cppcheck-suppress uninitvar // the program leaves one value (checked when it was read)
@@ -256,7 +287,8 @@ int64_t TextFunction::length(std::string_view text) const {
     return static_cast<int64_t>(text.size()) - std::count_if(text.begin(), text.end(), goes_on);
 }
 
-TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v, CancelPoint &cancel) const {
+TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v, TextRoom &room,
+                                        CancelPoint &cancel) const {
     const std::string_view own(bytes_.data() + step.at, step.length);
     const std::string_view text = v.text;
     const char *const begin = text.data(), *const end = begin + text.size();
@@ -284,6 +316,15 @@ TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v,
         return part(begin, characters(begin, end, step.a >= 0 ? step.a : length(text) + step.a));
     case Op::Last:
         return part(characters(begin, end, step.a >= 0 ? length(text) - step.a : -step.a), end);
+    case Op::Lower:
+    case Op::Upper: {
+        const size_t most = LetterCase::most_bytes(text.size());
+        char *const to = room.take(most);
+        const size_t bytes = cases_[extra_[index]]->replace(text, to);
+        room.give_back(most - bytes);
+        v.text = std::string_view(to, bytes);
+        return v;
+    }
     case Op::Length:
         v.number = length(text);
         return v;

@@ -1,5 +1,5 @@
-// Functions of a text that the device process evaluates itself, over all entries of a dictionary: LIKE, equality, prefixes,
-// positions, lengths and parts, and what AND, OR and NOT make of them.
+// Functions of a text that the device process evaluates itself, over all entries of a dictionary: LIKE and ILIKE, equality, prefixes,
+// positions, lengths, parts, small and capital letters, and what AND, OR and NOT make of them.
 //
 // They give what PostgreSQL's own functions give, byte for byte, for server encodings of one byte and for UTF-8, and under
 // deterministic collations only, which is the backend's business to know (pg/translate/native_text.cpp). Like those they are
@@ -11,11 +11,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/util/cancel_point.hpp"
+#include "engine/util/letter_case.hpp"
 
 namespace gpuscan {
 
@@ -31,6 +34,8 @@ enum class Op : uint8_t {
     Part,       // b characters from character a on (from 1); b < 0: all that follow
     First,      // the first a characters; a < 0: all but the last -a
     Last,       // the last a characters; a < 0: all but the first -a
+    Lower,      // in small letters, of the locale of the C library that `bytes` names; in UTF-8
+    Upper,      // in capitals
     // text -> number
     Length,   // in characters
     Bytes,    // in bytes
@@ -68,9 +73,28 @@ struct Step {
 
 enum class TextResult : uint8_t { Truth, Number, Text };
 
+// Where texts lie that functions make and that are no part of an entry.
+class TextRoom {
+  public:
+    char *take(size_t bytes);
+    void give_back(size_t bytes) { used_ -= bytes; } // of what was taken last
+    void clear();                                    // what was taken is gone
+    size_t bytes() const { return full_ + used_; }   // in use
+
+  private:
+    std::vector<std::unique_ptr<char[]>> blocks_;
+    size_t room_ = 0, used_ = 0; // of the last block
+    size_t full_ = 0;            // in the others
+};
+
+// A locale that this machine's C library does not have.
+struct UnknownLocale : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 class TextFunction {
   public:
-    // Throws std::runtime_error when the bytes are no function.
+    // Throws std::runtime_error when the bytes are no function, and UnknownLocale.
     TextFunction(const char *bytes, size_t size);
 
     TextResult result() const { return result_; }
@@ -78,10 +102,10 @@ class TextFunction {
     struct Value {
         bool null = true;
         int64_t number = 0;    // or truth
-        std::string_view text; // part of the entry
+        std::string_view text; // in the entry, or in the room
     };
     // Of an entry; entry == nullptr: of NULL. Throws Cancelled.
-    Value evaluate(const std::string_view *entry, CancelPoint &cancel) const;
+    Value evaluate(const std::string_view *entry, TextRoom &room, CancelPoint &cancel) const;
 
   private:
     // A LIKE pattern: pieces between its percent signs.
@@ -105,14 +129,15 @@ class TextFunction {
     const char *next_character(const char *at, const char *end) const;
     const char *characters(const char *at, const char *end, int64_t count) const;
     int64_t length(std::string_view text) const;
-    Value apply(const text::Step &step, size_t index, Value argument, CancelPoint &cancel) const;
+    Value apply(const text::Step &step, size_t index, Value argument, TextRoom &room, CancelPoint &cancel) const;
 
     bool utf8_ = false;
     std::vector<text::Step> steps_;
     std::string bytes_;
     std::vector<Pattern> patterns_;
     std::vector<std::vector<std::string_view>> lists_; // sorted
-    std::vector<size_t> extra_;                        // by step: its pattern or list
+    std::vector<const LetterCase *> cases_;
+    std::vector<size_t> extra_; // by step: its pattern, list or case
     TextResult result_ = TextResult::Truth;
 };
 

@@ -2,8 +2,10 @@
 //
 // Taken are functions that look at bytes and characters only: no collation plays a part (translate/lookup.cpp has seen to it that
 // they are deterministic), and characters are bytes or those of UTF-8. In other server encodings only what looks at whole
-// texts is taken. Whatever is not in the lists below stays with PostgreSQL's own evaluation.
+// texts is taken. Small letters and capitals are those of a locale of the C library, in UTF-8; PostgreSQL compares without regard to case
+// by lower(), of the text and of the pattern (like.c). Whatever is not in the lists below stays with PostgreSQL's own evaluation.
 #include "engine/store/text_function.hpp"
+#include "pg/catalog/letter_locale.h"
 #include "pg/translate/lookup_key.h"
 
 namespace gpuscan {
@@ -87,19 +89,27 @@ bool build_truth(Builder *b, Node *node);
 struct Call {
     Oid funcid;
     List *args;
+    Oid collation;
 };
 
 bool call_of(Node *node, Call *call) {
     if (IsA(node, FuncExpr)) {
-        *call = {reinterpret_cast<FuncExpr *>(node)->funcid, reinterpret_cast<FuncExpr *>(node)->args};
+        const FuncExpr *function = reinterpret_cast<FuncExpr *>(node);
+        *call = {function->funcid, function->args, function->inputcollid};
         return true;
     }
     if (IsA(node, OpExpr)) {
         OpExpr *op = reinterpret_cast<OpExpr *>(node);
-        *call = {OidIsValid(op->opfuncid) ? op->opfuncid : get_opcode(op->opno), op->args};
+        *call = {OidIsValid(op->opfuncid) ? op->opfuncid : get_opcode(op->opno), op->args, op->inputcollid};
         return true;
     }
     return false;
+}
+
+// The text on the stack in small letters, or in capitals.
+bool add_letters(Builder *b, Op op, Oid collation) {
+    const char *const locale = GetDatabaseEncoding() == PG_UTF8 ? letter_locale(collation) : nullptr;
+    return locale != nullptr && add(b, op, 0, 0, locale, strlen(locale));
 }
 
 // A text (the bytes of a value) on the stack.
@@ -130,6 +140,10 @@ bool build_text(Builder *b, Node *from) {
         b->has_characters = true;
         return int_constant(lsecond(call.args), &first) && build_text(b, static_cast<Node *>(linitial(call.args))) &&
                add(b, call.funcid == F_LEFT ? Op::First : Op::Last, first);
+    case F_LOWER_TEXT:
+    case F_UPPER_TEXT:
+        return build_text(b, static_cast<Node *>(linitial(call.args))) &&
+               add_letters(b, call.funcid == F_LOWER_TEXT ? Op::Lower : Op::Upper, call.collation);
     default:
         return false;
     }
@@ -184,6 +198,17 @@ bool build_like(Builder *b, List *args) {
            add(b, Op::Like, 0, 0, pattern.data, pattern.length);
 }
 
+bool build_ilike(Builder *b, const Call *call) {
+    Bytes pattern;
+    if (!text_constant(lsecond(call->args), false, &pattern) ||
+        !build_text(b, static_cast<Node *>(linitial(call->args))) || !add_letters(b, Op::Lower, call->collation))
+        return false;
+    const Datum text = PointerGetDatum(cstring_to_text_with_len(pattern.data, static_cast<int>(pattern.length)));
+    const Bytes small = bytes_of(DirectFunctionCall1Coll(lower, call->collation, text), false);
+    b->has_characters = true;
+    return add(b, Op::Like, 0, 0, small.data, small.length);
+}
+
 bool build_comparison(Builder *b, List *args, Relation relation, Relation turned) {
     int64 value;
     if (int_constant(lsecond(args), &value))
@@ -205,6 +230,12 @@ bool build_call(Builder *b, const Call *call) {
     case F_NOTLIKE_TEXT_TEXT:
     case F_BPCHARNLIKE:
         return build_like(b, call->args) && add(b, Op::Not);
+    case F_TEXTICLIKE:
+    case F_BPCHARICLIKE:
+        return build_ilike(b, call);
+    case F_TEXTICNLIKE:
+    case F_BPCHARICNLIKE:
+        return build_ilike(b, call) && add(b, Op::Not);
     case F_TEXTEQ:
         return build_equality(b, call->args, false);
     case F_TEXTNE:
