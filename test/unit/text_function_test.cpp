@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <wctype.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -315,6 +316,66 @@ TEST(TextFunction, MalformedMessages) {
         } catch (const std::runtime_error &) {
         }
     }
+}
+
+std::string joined(const std::vector<std::string> &parts, const std::string &by) {
+    std::string out;
+    for (size_t i = 0; i < parts.size(); ++i)
+        out += (i > 0 ? by : "") + parts[i];
+    return out;
+}
+
+std::vector<std::string> separated(std::string text, const std::string &by) {
+    std::vector<std::string> parts;
+    for (size_t at; !by.empty() && (at = text.find(by)) != std::string::npos; text.erase(0, at + by.size()))
+        parts.push_back(text.substr(0, at));
+    parts.push_back(text);
+    return parts;
+}
+
+TEST(TextFunction, FieldsReplacedBytesAndTrimmedCharacters) {
+    const std::string some[] = {"a", "b", "a", " ", ",", "\xc3\xa4", "\xc3\xa5", "\xe2\x82\xac"};
+    std::mt19937_64 random(10);
+    const auto word = [&](size_t most) {
+        std::string text;
+        for (size_t n = random() % (most + 1); n > 0; --n)
+            text += some[random() % std::size(some)];
+        return text;
+    };
+    for (int i = 0; i < 100000; ++i) {
+        const Encoding encoding = random() % 4 ? Encoding::Utf8 : Encoding::SingleByte;
+        const std::string text = word(12), own = word(2), by = word(2);
+        const auto made = [&](Op op, int64_t a, const std::string &bytes) {
+            room.clear();
+            return std::string(of(Program(encoding).add(Op::Entry).add(op, a, 0, bytes).function(), text).text);
+        };
+        const std::vector<std::string> parts = separated(text, own);
+        const int64_t fields = static_cast<int64_t>(parts.size());
+        int64_t number = static_cast<int64_t>(random() % 11) - 5;
+        if (number != 0) {
+            const int64_t at = number > 0 ? number - 1 : fields + number;
+            const std::string expected = at >= 0 && at < fields ? parts[static_cast<size_t>(at)] : "";
+            ASSERT_EQ(expected, made(Op::Field, number, own)) << text << "|" << own << "|" << number;
+        }
+        if (!own.empty()) {
+            ASSERT_EQ(joined(parts, by), made(Op::Replace, static_cast<int64_t>(own.size()), own + by))
+                << text << "|" << own << "|" << by;
+        }
+        ASSERT_EQ(text + own, made(Op::Append, 0, own));
+        ASSERT_EQ(own + text, made(Op::Prepend, 0, own));
+        const Characters set = split(own, encoding);
+        for (const int64_t sides : {1, 2, 3}) {
+            Characters left = split(text, encoding);
+            const auto is_in = [&](const std::string &c) { return std::find(set.begin(), set.end(), c) != set.end(); };
+            while ((sides & 1) != 0 && !left.empty() && is_in(left.front()))
+                left.erase(left.begin());
+            while ((sides & 2) != 0 && !left.empty() && is_in(left.back()))
+                left.pop_back();
+            ASSERT_EQ(join(left, 0, left.size()), made(Op::Trim, sides, own)) << text << "|" << own << "|" << sides;
+        }
+    }
+    EXPECT_THROW(Program(Encoding::Utf8).add(Op::Entry).add(Op::Replace, 2, 0, "a").function(), std::runtime_error);
+    EXPECT_THROW(Program(Encoding::Utf8).add(Op::Entry).add(Op::Replace, 0, 0, "a").function(), std::runtime_error);
 }
 
 // Letters of all planes, of two to four bytes, some of which have another length than those that they become; and what is no character.

@@ -92,7 +92,7 @@ char *TextRoom::take(size_t bytes) {
         full_ += used_;
         room_ = std::max(bytes, usual);
         used_ = 0;
-        blocks_.push_back(std::make_unique<char[]>(room_));
+        blocks_.emplace_back(new char[room_]); // (untouched: few of these bytes are used)
     }
     char *const at = blocks_.back().get() + used_;
     used_ += bytes;
@@ -140,8 +140,17 @@ TextFunction::TextFunction(const char *bytes, size_t size) {
         case Op::Part:
         case Op::First:
         case Op::Last:
+        case Op::Trim:
+        case Op::Field:
+        case Op::Append:
+        case Op::Prepend:
             take(is_text);
             stack.push_back(is_text);
+            break;
+        case Op::Replace:
+            take(is_text);
+            stack.push_back(is_text);
+            require(step.a > 0 && step.a <= static_cast<int64_t>(own.size()), "bytes that a text function replaces");
             break;
         case Op::Lower:
         case Op::Upper: {
@@ -287,6 +296,92 @@ int64_t TextFunction::length(std::string_view text) const {
     return static_cast<int64_t>(text.size()) - std::count_if(text.begin(), text.end(), goes_on);
 }
 
+// Every character of the set is looked for as a whole: in UTF-8 its bytes stand nowhere else.
+std::string_view TextFunction::trim(std::string_view text, std::string_view set, int64_t sides) const {
+    const auto is_in = [set](const char *at, const char *behind) {
+        return set.find(std::string_view(at, static_cast<size_t>(behind - at))) != std::string_view::npos;
+    };
+    const char *at = text.data(), *end = at + text.size();
+    while ((sides & 1) != 0 && at < end) {
+        const char *const behind = next_character(at, end);
+        if (!is_in(at, behind))
+            break;
+        at = behind;
+    }
+    while ((sides & 2) != 0 && at < end) {
+        const char *last = end - 1;
+        while (utf8_ && last > at && goes_on(*last))
+            --last;
+        if (!is_in(last, end))
+            break;
+        end = last;
+    }
+    return {at, static_cast<size_t>(end - at)};
+}
+
+namespace {
+
+// Calls see(first, last) for each place of `wanted` (not empty), none of which overlaps the one before.
+template <class See> void each_place(std::string_view text, std::string_view wanted, See see) {
+    const char *const end = text.data() + text.size();
+    for (const char *at = text.data(); (at = find_bytes(at, end, wanted)) != nullptr; at += wanted.size())
+        see(at, at + wanted.size());
+}
+
+std::string_view field(std::string_view text, std::string_view separator, int64_t number) {
+    if (text.empty() || separator.empty())
+        return number == 1 || number == -1 ? text : text.substr(0, 0);
+    int64_t fields = 1;
+    if (number < 0) {
+        each_place(text, separator, [&](const char *, const char *) { ++fields; });
+        number += fields + 1;
+    }
+    const char *begin = text.data(), *end = begin + text.size();
+    const char *from = begin, *to = nullptr; // of the field
+    fields = 1;
+    each_place(text, separator, [&](const char *first, const char *behind) {
+        if (fields == number)
+            to = first;
+        if (++fields == number)
+            from = behind;
+    });
+    if (number < 1 || number > fields)
+        return text.substr(0, 0);
+    if (to == nullptr)
+        to = end;
+    return {from, static_cast<size_t>(to - from)};
+}
+
+std::string_view replace(std::string_view text, std::string_view wanted, std::string_view by, TextRoom &room) {
+    size_t places = 0;
+    each_place(text, wanted, [&](const char *, const char *) { ++places; });
+    if (places == 0)
+        return text;
+    const size_t bytes = text.size() - places * wanted.size() + places * by.size();
+    char *const made = room.take(bytes), *to = made;
+    const char *from = text.data();
+    const auto put = [&to](const char *bytes_of, size_t count) {
+        memcpy(to, bytes_of, count);
+        to += count;
+    };
+    each_place(text, wanted, [&](const char *first, const char *behind) {
+        put(from, static_cast<size_t>(first - from));
+        put(by.data(), by.size());
+        from = behind;
+    });
+    put(from, static_cast<size_t>(text.data() + text.size() - from));
+    return {made, bytes};
+}
+
+std::string_view concatenate(std::string_view a, std::string_view b, TextRoom &room) {
+    char *const made = room.take(a.size() + b.size());
+    memcpy(made, a.data(), a.size());
+    memcpy(made + a.size(), b.data(), b.size());
+    return {made, a.size() + b.size()};
+}
+
+} // namespace
+
 TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v, TextRoom &room,
                                         CancelPoint &cancel) const {
     const std::string_view own(bytes_.data() + step.at, step.length);
@@ -316,6 +411,23 @@ TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v,
         return part(begin, characters(begin, end, step.a >= 0 ? step.a : length(text) + step.a));
     case Op::Last:
         return part(characters(begin, end, step.a >= 0 ? length(text) - step.a : -step.a), end);
+    case Op::Trim:
+        v.text = trim(text, own, step.a);
+        return v;
+    case Op::Field:
+        v.text = field(text, own, step.a);
+        return v;
+    case Op::Replace: {
+        const size_t wanted = static_cast<size_t>(step.a);
+        v.text = replace(text, own.substr(0, wanted), own.substr(wanted), room);
+        return v;
+    }
+    case Op::Append:
+        v.text = concatenate(text, own, room);
+        return v;
+    case Op::Prepend:
+        v.text = concatenate(own, text, room);
+        return v;
     case Op::Lower:
     case Op::Upper: {
         const size_t most = LetterCase::most_bytes(text.size());

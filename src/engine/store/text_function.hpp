@@ -1,5 +1,5 @@
 // Functions of a text that the device process evaluates itself, over all entries of a dictionary: LIKE and ILIKE, equality, prefixes,
-// positions, lengths, parts, small and capital letters, and what AND, OR and NOT make of them.
+// positions, lengths, parts, replaced and added bytes, small and capital letters, and what AND, OR and NOT make of them.
 //
 // They give what PostgreSQL's own functions give, byte for byte, for server encodings of one byte and for UTF-8, and under
 // deterministic collations only, which is the backend's business to know (pg/translate/native_text.cpp). Like those they are
@@ -34,6 +34,11 @@ enum class Op : uint8_t {
     Part,       // b characters from character a on (from 1); b < 0: all that follow
     First,      // the first a characters; a < 0: all but the last -a
     Last,       // the last a characters; a < 0: all but the first -a
+    Trim,       // without characters of `bytes` at its beginning (a & 1) and its end (a & 2)
+    Field,      // part a of those that `bytes` separates, from 1; a < 0: from the end; nothing where there are fewer
+    Replace,    // the first a of `bytes`, wherever they stand, become the rest of `bytes`
+    Append,     // with `bytes` behind it
+    Prepend,    // ... before it
     Lower,      // in small letters, of the locale of the C library that `bytes` names; in UTF-8
     Upper,      // in capitals
     // text -> number
@@ -129,6 +134,7 @@ class TextFunction {
     const char *next_character(const char *at, const char *end) const;
     const char *characters(const char *at, const char *end, int64_t count) const;
     int64_t length(std::string_view text) const;
+    std::string_view trim(std::string_view text, std::string_view set, int64_t sides) const;
     Value apply(const text::Step &step, size_t index, Value argument, TextRoom &room, CancelPoint &cancel) const;
 
     bool utf8_ = false;

@@ -17,6 +17,7 @@ using text::Step;
 
 constexpr int max_depth = 60; // of the device process's stack
 constexpr int max_steps = 2000;
+constexpr Size max_added_bytes = 1000; // at one place; more would make a text that does not fit
 
 struct Builder {
     StringInfoData steps, bytes;
@@ -112,6 +113,50 @@ bool add_letters(Builder *b, Op op, Oid collation) {
     return locale != nullptr && add(b, op, 0, 0, locale, strlen(locale));
 }
 
+bool build_text(Builder *b, Node *from);
+
+bool build_trim(Builder *b, const Call *call, int64 sides) {
+    Bytes set = {" ", 1};
+    b->has_characters = true;
+    return (list_length(call->args) < 2 || text_constant(lsecond(call->args), false, &set)) &&
+           build_text(b, static_cast<Node *>(linitial(call->args))) && add(b, Op::Trim, sides, 0, set.data, set.length);
+}
+
+bool build_field(Builder *b, const Call *call) {
+    Bytes separator;
+    int64 number;
+    b->has_characters = true;
+    return text_constant(lsecond(call->args), false, &separator) && int_constant(lthird(call->args), &number) &&
+           number != 0 && build_text(b, static_cast<Node *>(linitial(call->args))) &&
+           add(b, Op::Field, number, 0, separator.data, separator.length);
+}
+
+bool build_replace(Builder *b, const Call *call) {
+    Bytes wanted, by;
+    b->has_characters = true;
+    if (!text_constant(lsecond(call->args), false, &wanted) || !text_constant(lthird(call->args), false, &by) ||
+        by.length > max_added_bytes || !build_text(b, static_cast<Node *>(linitial(call->args))))
+        return false;
+    if (wanted.length == 0)
+        return true;
+    StringInfoData both;
+    initStringInfo(&both);
+    appendBinaryStringInfo(&both, wanted.data, wanted.length);
+    appendBinaryStringInfo(&both, by.data, by.length);
+    return add(b, Op::Replace, wanted.length, 0, both.data, both.len);
+}
+
+// With a constant on either side.
+bool build_concatenation(Builder *b, const List *args) {
+    for (int i = 0; i < 2; ++i) {
+        Bytes added;
+        if (text_constant(list_nth(args, i), false, &added))
+            return added.length <= max_added_bytes && build_text(b, static_cast<Node *>(list_nth(args, 1 - i))) &&
+                   add(b, i == 0 ? Op::Prepend : Op::Append, 0, 0, added.data, added.length);
+    }
+    return false;
+}
+
 // A text (the bytes of a value) on the stack.
 bool build_text(Builder *b, Node *from) {
     Node *node = reinterpret_cast<Node *>(without_relabels(from));
@@ -140,6 +185,20 @@ bool build_text(Builder *b, Node *from) {
         b->has_characters = true;
         return int_constant(lsecond(call.args), &first) && build_text(b, static_cast<Node *>(linitial(call.args))) &&
                add(b, call.funcid == F_LEFT ? Op::First : Op::Last, first);
+    case F_LTRIM_TEXT:
+    case F_LTRIM_TEXT_TEXT:
+        return build_trim(b, &call, 1);
+    case F_RTRIM_TEXT_TEXT:
+        return build_trim(b, &call, 2);
+    case F_BTRIM_TEXT:
+    case F_BTRIM_TEXT_TEXT:
+        return build_trim(b, &call, 3);
+    case F_SPLIT_PART:
+        return build_field(b, &call);
+    case F_REPLACE:
+        return build_replace(b, &call);
+    case F_TEXTCAT:
+        return build_concatenation(b, call.args);
     case F_LOWER_TEXT:
     case F_UPPER_TEXT:
         return build_text(b, static_cast<Node *>(linitial(call.args))) &&

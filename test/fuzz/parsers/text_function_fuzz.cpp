@@ -58,6 +58,12 @@ extern "C" int LLVMFuzzerInitialize(int *, char ***) {
               Builder().add(Op::Entry).add(Op::Like, 0, 0, "_%than_sixteen%s").add(Op::Not),
               Builder().add(Op::Entry).add(Op::OneOf, 2, 0, two),
               Builder().add(Op::Entry).add(Op::Upper, 0, 0, "C.UTF-8").add(Op::Lower, 0, 0, "C").add(Op::Part, 2, 3),
+              Builder().add(Op::Entry).add(Op::Trim, 3, 0, "ab ").add(Op::Field, -2, 0, "bc"),
+              Builder()
+                  .add(Op::Entry)
+                  .add(Op::Replace, 1, 0, "bxyz")
+                  .add(Op::Append, 0, 0, "!")
+                  .add(Op::Prepend, 0, 0, "<"),
               Builder().add(Op::Entry).add(Op::IsNull).add(Op::Entry).add(Op::StartsWith, 0, 0, "a").add(Op::Or, 2)})
             fuzz::write_input("function" + std::to_string(number++), b.input(encoding));
     return 0;
