@@ -84,7 +84,8 @@ uint32_t LetterCase::letter(uint32_t character) const {
 
 const LetterCase *LetterCase::of(const std::string &locale, bool capitals) {
     static std::mutex lock;
-    static std::map<std::pair<std::string, bool>, std::unique_ptr<const LetterCase>> known;
+    static auto &known = // (never destroyed: threads outlive main())
+        *new std::map<std::pair<std::string, bool>, std::unique_ptr<const LetterCase>>();
     const std::lock_guard<std::mutex> guard(lock);
     std::unique_ptr<const LetterCase> &entry = known[{locale, capitals}];
     if (entry == nullptr) {
