@@ -253,16 +253,19 @@ std::shared_ptr<LookupTable> Session::evaluate(uint32_t lookup, const TextFuncti
                 entry = dictionary.entry(static_cast<uint32_t>(code));
             const TextFunction::Value value = function.evaluate(code < entries ? &entry : nullptr, room, cancel);
             store(*table, code, value);
-            if (texts != nullptr && !value.null) {
+            if (texts == nullptr) {
+                room.clear();
+                continue;
+            }
+            if (!value.null) {
                 const uint32_t length = static_cast<uint32_t>(value.text.size());
                 made.push_back({value.text.data(), length, 0, text_hash(value.text.data(), length)});
                 of.push_back(code);
             }
-            if (texts != nullptr && room.bytes() < max_waiting_bytes)
-                continue;
-            if (texts != nullptr)
+            if (room.bytes() >= max_waiting_bytes) {
                 number_made();
-            room.clear();
+                room.clear();
+            }
         }
         if (texts != nullptr)
             number_made();

@@ -27,13 +27,6 @@ SELECT condition, texts_work(condition) IS NOT DISTINCT FROM texts_work('word LI
 INSERT INTO t SELECT i, 'Later ÄRGER ' || i, 'LATER' || i, 'Lat', 'lAter' || i, 'LÄTER' FROM generate_series(5000, 5300) i;
 SELECT check_matrix('SELECT count(*), sum(id) FROM t WHERE %s', ARRAY['word ILIKE ''later ä%''', 'lower(c) LIKE ''later51%''', 'u ILIKE ''lä%''']);
 SELECT check_query('SELECT upper(word), count(*) FROM t WHERE id > 4900 GROUP BY 1');
--- a parameter
-SET plan_cache_mode = force_generic_plan;
-PREPARE search (text) AS SELECT count(*) FROM t WHERE word ILIKE $1;
-SET gpuscan.offload = force;
-EXECUTE search ('reFund%');
-EXECUTE search ('%ÄR%');
-EXECUTE search (NULL);
-RESET gpuscan.offload;
-RESET plan_cache_mode;
+-- parameters
+SELECT check_prepared('device', 'SELECT count(*), sum(id) FROM t WHERE word ILIKE $1', '(text)', '(''reFund%'')', '(''%ÄR%'')', '(NULL)');
 DROP SCHEMA text_functions CASCADE;

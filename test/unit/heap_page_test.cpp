@@ -493,6 +493,33 @@ TEST(HeapPage, FirstFailureDecides) {
     EXPECT_EQ(PageStatus::Unrepresentable, status({{null_value(), other_scale}, {toast_pointer(), null_value()}}));
 }
 
+// The scale is looked for only in tuples whose number has been found.
+TEST(HeapPage, ColumnsOfOneAttributeFailTogether) {
+    const std::vector<AttributeLayout> layout{text_layout};
+    const Value right = short_text(numeric_body(5, 2)), not_a_number = short_text(std::string("\x00\xc0", 2)),
+                too_fine = short_text(numeric_body(5, 4)); // (of a column of 3)
+    auto status = [&](const std::vector<Value> &tuples, bool scale_first) {
+        Page page;
+        for (const Value &value : tuples)
+            EXPECT_TRUE(page.add(layout, {value}));
+        const ColumnLayout number = column(layout, 1, Codec::MixedNumeric, Type::I64, 3),
+                           scale = column(layout, 1, Codec::NumericScale, Type::I32);
+        Decoded d;
+        d.layouts = scale_first ? std::vector<ColumnLayout>{scale, number} : std::vector<ColumnLayout>{number, scale};
+        d.run({&page});
+        for (size_t r = 0; r < tuples.size() && d.result.pages[0] != PageStatus::Ok; ++r)
+            EXPECT_TRUE(d.null(0, r) && d.null(1, r));
+        return d.result.pages[0];
+    };
+    for (const bool scale_first : {false, true}) {
+        EXPECT_EQ(PageStatus::Ok, status({right, null_value(), right}, scale_first));
+        EXPECT_EQ(PageStatus::Unrepresentable, status({right, too_fine, right}, scale_first));
+        EXPECT_EQ(PageStatus::Unrepresentable, status({null_value(), right, not_a_number}, scale_first));
+        EXPECT_EQ(PageStatus::Unrepresentable, status({right, null_value(), too_fine, toast_pointer()}, scale_first));
+        EXPECT_EQ(PageStatus::NeedsCpu, status({right, toast_pointer(), too_fine}, scale_first));
+    }
+}
+
 // A page of a mixed table, some columns random.
 std::vector<AttributeLayout> mixed_layout() {
     return {int4_layout, text_layout, bool_layout, int8_layout, text_layout, cstring_layout, int2_layout};

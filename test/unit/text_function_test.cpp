@@ -357,7 +357,7 @@ TEST(TextFunction, FieldsReplacedBytesAndTrimmedCharacters) {
             const std::string expected = at >= 0 && at < fields ? parts[static_cast<size_t>(at)] : "";
             ASSERT_EQ(expected, made(Op::Field, number, own)) << text << "|" << own << "|" << number;
         }
-        if (!own.empty()) {
+        if (!own.empty() && by.size() <= own.size()) {
             ASSERT_EQ(joined(parts, by), made(Op::Replace, static_cast<int64_t>(own.size()), own + by))
                 << text << "|" << own << "|" << by;
         }
@@ -376,6 +376,7 @@ TEST(TextFunction, FieldsReplacedBytesAndTrimmedCharacters) {
     }
     EXPECT_THROW(Program(Encoding::Utf8).add(Op::Entry).add(Op::Replace, 2, 0, "a").function(), std::runtime_error);
     EXPECT_THROW(Program(Encoding::Utf8).add(Op::Entry).add(Op::Replace, 0, 0, "a").function(), std::runtime_error);
+    EXPECT_THROW(Program(Encoding::Utf8).add(Op::Entry).add(Op::Replace, 1, 0, "abc").function(), std::runtime_error);
 }
 
 // Letters of all planes, of two to four bytes, some of which have another length than those that they become; and what is no character.

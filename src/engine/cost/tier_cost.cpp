@@ -154,7 +154,7 @@ struct Ledger::Piece {
 };
 
 // A worker is a new process, to which each page is new, and its beginning a page fault; and its work is beside that of others. To a session
-// a page is new that it brings for the first time; of the pages that it reads row by row, each time, it has page tables.
+// pages that it brings are taken to be new, too; of those that it reads row by row, each time, it has page tables.
 static double share_of_workers(double workers) { return workers / (1 + workers); }
 
 // Side by side: who feeds, the link, the device. But the host device decodes by the cores that the feeding processes need, too.

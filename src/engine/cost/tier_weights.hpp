@@ -49,7 +49,7 @@ struct CountInfo {
     Sharing sharing;
     const char *unit;
     // A task of gpuscan-calibrate (calibrate/device_tasks.cpp); "kernels" are those that its queries compile; "first start" is what a device
-    // measures by itself (tier_measure.cpp, cuda/measure.cpp); "settings": PostgreSQL's.
+    // measures by itself (tier_measure.cpp, cuda/measure.cpp); "settings": PostgreSQL's. (page_touched is what the step of that name measures.)
     const char *benchmark;
     double host, gpu; // ns of one core, or of the whole GPU
     const char *meaning;

@@ -86,26 +86,6 @@ const char *find_bytes(const char *at, const char *end, std::string_view wanted)
     return nullptr;
 }
 
-char *TextRoom::take(size_t bytes) {
-    constexpr size_t usual = 256 * 1024;
-    if (blocks_.empty() || room_ - used_ < bytes) {
-        full_ += used_;
-        room_ = std::max(bytes, usual);
-        used_ = 0;
-        blocks_.emplace_back(new char[room_]); // (untouched: few of these bytes are used)
-    }
-    char *const at = blocks_.back().get() + used_;
-    used_ += bytes;
-    return at;
-}
-
-// (The last block stays.)
-void TextRoom::clear() {
-    if (blocks_.size() > 1)
-        blocks_.erase(blocks_.begin(), blocks_.end() - 1);
-    full_ = used_ = 0;
-}
-
 // ---- the program --------------------------------------------------------------------------------------------------
 
 TextFunction::TextFunction(const char *bytes, size_t size) {
@@ -150,7 +130,9 @@ TextFunction::TextFunction(const char *bytes, size_t size) {
         case Op::Replace:
             take(is_text);
             stack.push_back(is_text);
-            require(step.a > 0 && step.a <= static_cast<int64_t>(own.size()), "bytes that a text function replaces");
+            require(step.a > 0 && step.a <= static_cast<int64_t>(own.size()) &&
+                        step.a >= static_cast<int64_t>(own.size()) - step.a,
+                    "bytes that a text function replaces");
             break;
         case Op::Lower:
         case Op::Upper: {
@@ -432,7 +414,7 @@ TextFunction::Value TextFunction::apply(const Step &step, size_t index, Value v,
     case Op::Upper: {
         const size_t most = LetterCase::most_bytes(text.size());
         char *const to = room.take(most);
-        const size_t bytes = cases_[extra_[index]]->replace(text, to);
+        const size_t bytes = cases_[extra_[index]]->convert(text, to);
         room.give_back(most - bytes);
         v.text = std::string_view(to, bytes);
         return v;

@@ -3,20 +3,20 @@
 //
 // They give what PostgreSQL's own functions give, byte for byte, for server encodings of one byte and for UTF-8, and under
 // deterministic collations only, which is the backend's business to know (pg/translate/native_text.cpp). Like those they are
-// evaluated for entries that no row has, even for bytes that are no text in the encoding: so no function can fail, none reads
-// beyond its argument, and what they make of such bytes does not matter.
+// evaluated for entries that no row has, even for bytes that are no text in the encoding: so no function can fail but for want of memory,
+// none reads beyond its argument, and what they make of such bytes does not matter.
 //
 // A function is a program for a stack: flat and plain data, checked when it comes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/store/text_room.hpp"
 #include "engine/util/cancel_point.hpp"
 #include "engine/util/letter_case.hpp"
 
@@ -36,7 +36,7 @@ enum class Op : uint8_t {
     Last,       // the last a characters; a < 0: all but the first -a
     Trim,       // without characters of `bytes` at its beginning (a & 1) and its end (a & 2)
     Field,      // part a of those that `bytes` separates, from 1; a < 0: from the end; nothing where there are fewer
-    Replace,    // the first a of `bytes`, wherever they stand, become the rest of `bytes`
+    Replace,    // the first a of `bytes`, wherever they stand, become the rest of `bytes`, which is no longer
     Append,     // with `bytes` behind it
     Prepend,    // ... before it
     Lower,      // in small letters, of the locale of the C library that `bytes` names; in UTF-8
@@ -77,20 +77,6 @@ struct Step {
 } // namespace text
 
 enum class TextResult : uint8_t { Truth, Number, Text };
-
-// Where texts lie that functions make and that are no part of an entry.
-class TextRoom {
-  public:
-    char *take(size_t bytes);
-    void give_back(size_t bytes) { used_ -= bytes; } // of what was taken last
-    void clear();                                    // what was taken is gone
-    size_t bytes() const { return full_ + used_; }   // in use
-
-  private:
-    std::vector<std::unique_ptr<char[]>> blocks_;
-    size_t room_ = 0, used_ = 0; // of the last block
-    size_t full_ = 0;            // in the others
-};
 
 // A locale that this machine's C library does not have.
 struct UnknownLocale : std::runtime_error {

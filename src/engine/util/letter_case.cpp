@@ -2,8 +2,10 @@
 #include "engine/util/letter_case.hpp"
 
 #include <emmintrin.h>
+#include <langinfo.h>
 #include <wctype.h>
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -90,14 +92,18 @@ const LetterCase *LetterCase::of(const std::string &locale, bool capitals) {
     std::unique_ptr<const LetterCase> &entry = known[{locale, capitals}];
     if (entry == nullptr) {
         const bool is_c = locale == "C" || locale == "POSIX";
-        const locale_t opened = is_c ? nullptr : newlocale(LC_CTYPE_MASK, locale.c_str(), nullptr);
+        locale_t opened = is_c ? nullptr : newlocale(LC_CTYPE_MASK, locale.c_str(), nullptr);
+        if (opened != nullptr && strcmp(nl_langinfo_l(CODESET, opened), "UTF-8") != 0) { // (PostgreSQL lets some pass)
+            freelocale(opened);
+            opened = nullptr;
+        }
         if (is_c || opened != nullptr)
-            entry = std::make_unique<const LetterCase>(opened, capitals);
+            entry.reset(new LetterCase(opened, capitals));
     }
     return entry.get();
 }
 
-size_t LetterCase::replace(std::string_view text, char *to) const {
+size_t LetterCase::convert(std::string_view text, char *to) const {
     const char *at = text.data(), *const end = at + text.size();
     char *const begin = to;
     while (at < end) {

@@ -15,17 +15,17 @@ namespace gpuscan {
 
 class LetterCase {
   public:
-    // Of a locale by its name, kept for good; nullptr: this machine has no such locale. Callable from any thread.
+    // Of a locale by its name, kept for good; nullptr: this machine has no such locale of UTF-8. Callable from any thread.
     static const LetterCase *of(const std::string &locale, bool capitals);
 
     static size_t most_bytes(size_t bytes) { return 4 * bytes; } // that a text of so many can become
 
-    // The text with its letters replaced, in UTF-8. Bytes that are no character stay. `to` has room for most_bytes(). Returns the bytes there.
-    size_t replace(std::string_view text, char *to) const;
-
-    LetterCase(locale_t locale, bool capitals);
+    // The text in small letters, or in capitals, in UTF-8. Bytes that are no character stay. `to` has room for most_bytes(). Returns the bytes
+    // there.
+    size_t convert(std::string_view text, char *to) const;
 
   private:
+    LetterCase(locale_t locale, bool capitals);
     uint32_t letter(uint32_t character) const;
     uint32_t ask(uint32_t character) const;
 

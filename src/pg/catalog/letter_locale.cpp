@@ -6,10 +6,12 @@ namespace {
 
 constexpr char libc_provider = 'c', database_provider = 'd'; // COLLPROVIDER_...
 
+// (An empty name means what the environment says, which a backend has changed and other processes have not.)
 const char *name_of(int cache, HeapTuple tuple, AttrNumber attribute) {
     bool null;
-    const Datum name = SysCacheGetAttr(cache, tuple, attribute, &null);
-    return null ? nullptr : TextDatumGetCString(name);
+    const Datum value = SysCacheGetAttr(cache, tuple, attribute, &null);
+    const char *const name = null ? "" : TextDatumGetCString(value);
+    return name[0] != '\0' ? name : nullptr;
 }
 
 const char *locale_of_database() {

@@ -17,13 +17,14 @@ using text::Step;
 
 constexpr int max_depth = 60; // of the device process's stack
 constexpr int max_steps = 2000;
-constexpr Size max_added_bytes = 1000; // at one place; more would make a text that does not fit
+constexpr Size max_added_bytes = 1000;   // by ||, to each text
+constexpr Size max_trimmed_bytes = 1000; // a set of characters, each of which is looked for at each place
 
 struct Builder {
     StringInfoData steps, bytes;
     int nsteps;
-    int depth;           // of the stack where the next part is built
-    bool has_characters; // single ones are looked at
+    int depth;         // of the stack where the next part is built
+    bool looks_inside; // of a text, where characters of other encodings would not be what they seem
 };
 
 bool add(Builder *b, Op op, int64 first = 0, int64 second = 0, const char *bytes = nullptr, Size length = 0) {
@@ -117,15 +118,16 @@ bool build_text(Builder *b, Node *from);
 
 bool build_trim(Builder *b, const Call *call, int64 sides) {
     Bytes set = {" ", 1};
-    b->has_characters = true;
+    b->looks_inside = true;
     return (list_length(call->args) < 2 || text_constant(lsecond(call->args), false, &set)) &&
-           build_text(b, static_cast<Node *>(linitial(call->args))) && add(b, Op::Trim, sides, 0, set.data, set.length);
+           set.length <= max_trimmed_bytes && build_text(b, static_cast<Node *>(linitial(call->args))) &&
+           add(b, Op::Trim, sides, 0, set.data, set.length);
 }
 
 bool build_field(Builder *b, const Call *call) {
     Bytes separator;
     int64 number;
-    b->has_characters = true;
+    b->looks_inside = true;
     return text_constant(lsecond(call->args), false, &separator) && int_constant(lthird(call->args), &number) &&
            number != 0 && build_text(b, static_cast<Node *>(linitial(call->args))) &&
            add(b, Op::Field, number, 0, separator.data, separator.length);
@@ -133,12 +135,12 @@ bool build_field(Builder *b, const Call *call) {
 
 bool build_replace(Builder *b, const Call *call) {
     Bytes wanted, by;
-    b->has_characters = true;
+    b->looks_inside = true;
     if (!text_constant(lsecond(call->args), false, &wanted) || !text_constant(lthird(call->args), false, &by) ||
-        by.length > max_added_bytes || !build_text(b, static_cast<Node *>(linitial(call->args))))
+        by.length > wanted.length || !build_text(b, static_cast<Node *>(linitial(call->args))))
         return false;
     if (wanted.length == 0)
-        return true;
+        return true; // the text as it is
     StringInfoData both;
     initStringInfo(&both);
     appendBinaryStringInfo(&both, wanted.data, wanted.length);
@@ -177,12 +179,12 @@ bool build_text(Builder *b, Node *from) {
         /* fall through */
     case F_SUBSTR_TEXT_INT4:
     case F_SUBSTRING_TEXT_INT4:
-        b->has_characters = true;
+        b->looks_inside = true;
         return int_constant(lsecond(call.args), &first) && build_text(b, static_cast<Node *>(linitial(call.args))) &&
                add(b, Op::Part, first, second);
     case F_LEFT:
     case F_RIGHT:
-        b->has_characters = true;
+        b->looks_inside = true;
         return int_constant(lsecond(call.args), &first) && build_text(b, static_cast<Node *>(linitial(call.args))) &&
                add(b, call.funcid == F_LEFT ? Op::First : Op::Last, first);
     case F_LTRIM_TEXT:
@@ -217,12 +219,12 @@ bool build_number(Builder *b, Node *node) {
     case F_LENGTH_TEXT:
     case F_CHAR_LENGTH_TEXT:
     case F_CHARACTER_LENGTH_TEXT:
-        b->has_characters = true;
+        b->looks_inside = true;
         return build_text(b, argument) && add(b, Op::Length);
     case F_LENGTH_BPCHAR:
     case F_CHAR_LENGTH_BPCHAR:
     case F_CHARACTER_LENGTH_BPCHAR:
-        b->has_characters = true;
+        b->looks_inside = true;
         return build_text(b, argument) && add(b, Op::TrimBlanks) && add(b, Op::Length);
     case F_OCTET_LENGTH_TEXT:
     case F_OCTET_LENGTH_BPCHAR:
@@ -230,7 +232,7 @@ bool build_number(Builder *b, Node *node) {
     case F_STRPOS:
     case F_POSITION_TEXT_TEXT: {
         Bytes wanted;
-        b->has_characters = true;
+        b->looks_inside = true;
         return text_constant(lsecond(call.args), false, &wanted) && build_text(b, argument) &&
                add(b, Op::Position, 0, 0, wanted.data, wanted.length);
     }
@@ -252,7 +254,7 @@ bool build_equality(Builder *b, List *args, bool is_bpchar) {
 
 bool build_like(Builder *b, List *args) {
     Bytes pattern;
-    b->has_characters = true;
+    b->looks_inside = true;
     return text_constant(lsecond(args), false, &pattern) && build_text(b, static_cast<Node *>(linitial(args))) &&
            add(b, Op::Like, 0, 0, pattern.data, pattern.length);
 }
@@ -264,7 +266,7 @@ bool build_ilike(Builder *b, const Call *call) {
         return false;
     const Datum text = PointerGetDatum(cstring_to_text_with_len(pattern.data, static_cast<int>(pattern.length)));
     const Bytes small = bytes_of(DirectFunctionCall1Coll(lower, call->collation, text), false);
-    b->has_characters = true;
+    b->looks_inside = true;
     return add(b, Op::Like, 0, 0, small.data, small.length);
 }
 
@@ -415,7 +417,7 @@ bool append_native_function(StringInfo out, const FragmentLookup *lookup) {
         built = build_number(&b, expr);
     else if (lookup->kind == LookupKind::Function && lookup->type == Type::Bool)
         built = build_truth(&b, expr);
-    if (!built || (b.has_characters && has_other_characters))
+    if (!built || (b.looks_inside && has_other_characters))
         return false;
     header.nsteps = b.nsteps;
     header.nbytes = b.bytes.len;

@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerInitialize(int *, char ***) {
               Builder().add(Op::Entry).add(Op::Trim, 3, 0, "ab ").add(Op::Field, -2, 0, "bc"),
               Builder()
                   .add(Op::Entry)
-                  .add(Op::Replace, 1, 0, "bxyz")
+                  .add(Op::Replace, 2, 0, "bcx")
                   .add(Op::Append, 0, 0, "!")
                   .add(Op::Prepend, 0, 0, "<"),
               Builder().add(Op::Entry).add(Op::IsNull).add(Op::Entry).add(Op::StartsWith, 0, 0, "a").add(Op::Or, 2)})
