@@ -275,6 +275,8 @@ SET client_min_messages = notice;
 SELECT refusals('SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k < o.k)');
 SELECT refusals('SELECT id FROM o WHERE v < (SELECT max(1 / v) FROM i WHERE i.k = o.k)');
 SELECT refusals('SELECT id FROM o WHERE v < (SELECT max(v) FROM i WHERE i.k = o.k LIMIT 1)');
+CREATE TABLE paid AS SELECT i % 10 AS k, i / 7.0 AS amount FROM generate_series(1, 100) i;
+SELECT refusals('SELECT k FROM paid p WHERE amount > 2 * (SELECT avg(amount) FROM paid WHERE k = p.k) ORDER BY amount LIMIT 5');
 SELECT refusals('SELECT id FROM o WHERE (k, v) NOT IN (SELECT k, v FROM i)');
 -- EXPLAIN's names are those of the query, or those that PostgreSQL gives to a second use
 EXPLAIN (COSTS OFF) SELECT id FROM o WHERE v < (SELECT avg(v) FROM i WHERE i.k = o.k);

@@ -609,7 +609,8 @@ static bool rewrite_level(Query *query) {
         rewrite_where(&level);
     else if (has_rowwise_subquery(level.conjuncts))
         refuse("a subquery per row, or a condition beside it, reads more than plain tables or could raise an error, "
-               "as sums and averages of plain numeric or floats could");
+               "as sums and averages of plain numeric or floats could%s",
+               query->limitCount != nullptr ? "; without LIMIT those of plain numeric may become a join" : "");
     if (!query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs && query->groupClause == NIL &&
         query->groupingSets == NIL && query->havingQual == nullptr)
         rewrite_target_list(&level);
