@@ -7,10 +7,10 @@
 #include <langinfo.h>
 #include <locale.h>
 
+#include "pg/catalog/collation_provider.h"
+
 namespace gpuscan {
 namespace {
-
-constexpr char builtin_provider = 'b', libc_provider = 'c', database_provider = 'd'; // COLLPROVIDER_...
 
 bool has_no_rules(const char *name) {
 #ifdef __GLIBC__
@@ -26,36 +26,14 @@ bool has_no_rules(const char *name) {
 #endif
 }
 
-bool by_bytes(char provider, int cache, HeapTuple tuple, AttrNumber attribute) {
-    if (provider == builtin_provider)
-        return true;
-    if (provider != libc_provider)
-        return false;
-    bool null;
-    const Datum name = SysCacheGetAttr(cache, tuple, attribute, &null);
-    return !null && has_no_rules(TextDatumGetCString(name));
-}
-
 } // namespace
 
 bool orders_by_bytes(Oid collation) {
-    HeapTuple tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-    if (!HeapTupleIsValid(tuple))
+    CollationProvider found;
+    if (!find_provider(collation, &found) || !found.is_deterministic)
         return false;
-    const Form_pg_collation form = reinterpret_cast<Form_pg_collation>(GETSTRUCT(tuple));
-    const bool is_database = form->collprovider == database_provider;
-    bool answer = form->collisdeterministic && !is_database &&
-                  by_bytes(form->collprovider, COLLOID, tuple, Anum_pg_collation_collcollate);
-    ReleaseSysCache(tuple);
-    if (!is_database)
-        return answer;
-    tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-    if (!HeapTupleIsValid(tuple))
-        return false;
-    answer = by_bytes(reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
-                      Anum_pg_database_datcollate);
-    ReleaseSysCache(tuple);
-    return answer;
+    return found.provider == builtin_provider ||
+           (found.provider == libc_provider && found.collate != nullptr && has_no_rules(found.collate));
 }
 
 } // namespace gpuscan
