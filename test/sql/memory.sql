@@ -8,6 +8,8 @@ CREATE TABLE dim AS SELECT i AS k, 'name ' || i AS name FROM generate_series(0, 
 VACUUM (FREEZE, ANALYZE) t;
 VACUUM (FREEZE, ANALYZE) dim;
 SET gpuscan.offload = force;
+-- small, so that it is full before the first look and every later plan takes another's place
+SET gpuscan.plan_cache_size = '64kB';
 CREATE PROCEDURE work(turns int) LANGUAGE plpgsql AS $$
 DECLARE
     c refcursor;
@@ -30,7 +32,8 @@ BEGIN
     END LOOP;
 END $$;
 CREATE VIEW used AS SELECT sum(used_bytes)::int8 AS bytes FROM pg_backend_memory_contexts;
-CALL work(5);
+CALL work(20);
+CALL work(20);
 SELECT bytes AS before FROM used \gset
 CALL work(60);
 SELECT bytes - :before < 100000 AS small_growth, CASE WHEN bytes - :before >= 100000 THEN bytes - :before END AS growth FROM used;
