@@ -7,7 +7,18 @@ namespace gpuscan::cuda {
 
 namespace {
 
-constexpr size_t granule = 512; // what the driver's pool rounds to
+constexpr size_t granule = 512;                 // what the driver's pool rounds to
+constexpr size_t small_bytes = size_t(4) << 20; // pieces up to this size are kept when they are freed
+constexpr size_t most_kept = size_t(256) << 20; // of them together ...
+constexpr size_t kept_part = 64;                // ... and at most this part of the limit
+constexpr size_t sizes_between = 4;             // powers of two: no piece is more than a quarter too large
+
+size_t rounded(size_t bytes) {
+    size_t step = granule;
+    while (bytes <= small_bytes && 2 * sizes_between * step < bytes)
+        step *= 2;
+    return (std::max<size_t>(bytes, 1) + step - 1) / step * step;
+}
 
 } // namespace
 
@@ -27,12 +38,14 @@ DeviceMemory::DeviceMemory(std::shared_ptr<Driver> driver, CUcontext context, CU
 }
 
 DeviceMemory::~DeviceMemory() {
+    free_kept();
     if (driver_->cuCtxSetCurrent(context_) == success)
         driver_->cuStreamDestroy(stream_);
 }
 
 void DeviceMemory::set_limit(size_t bytes) {
     limit_.store(bytes);
+    free_kept();
     if (pool_)
         driver_->cuMemPoolTrimTo(pool_, bytes);
 }
@@ -47,25 +60,76 @@ void DeviceMemory::warm_up(size_t bytes) {
     release(address, bytes);
 }
 
+CUdeviceptr DeviceMemory::take_kept(size_t bytes) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = kept_.find(bytes);
+    if (found == kept_.end() || found->second.empty())
+        return 0;
+    const CUdeviceptr address = found->second.back();
+    found->second.pop_back();
+    kept_bytes_ -= bytes;
+    return address;
+}
+
+// (Without pools every piece is the driver's, so that tools which guard the ends of allocations see them.)
+bool DeviceMemory::keep(CUdeviceptr address, size_t bytes) noexcept {
+    if (bytes > small_bytes || !pool_)
+        return false;
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (kept_bytes_ + bytes > std::min(most_kept, limit() / kept_part))
+        return false;
+    try {
+        kept_[bytes].push_back(address);
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+    kept_bytes_ += bytes;
+    return true;
+}
+
+void DeviceMemory::free_kept() noexcept {
+    std::unordered_map<size_t, std::vector<CUdeviceptr>> kept;
+    {
+        std::lock_guard<std::mutex> guard(mutex_);
+        kept.swap(kept_);
+        kept_bytes_ = 0;
+    }
+    for (const auto &of_size : kept)
+        for (const CUdeviceptr address : of_size.second)
+            free(address);
+}
+
 // The address, usable by every stream when this returns.
 CUdeviceptr DeviceMemory::take(size_t bytes) {
+    if (const CUdeviceptr kept = take_kept(bytes))
+        return kept;
     driver_->check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
     CUdeviceptr address = 0;
-    if (!pool_) {
-        driver_->check(driver_->cuMemAlloc(&address, bytes), "cuMemAlloc");
-        return address;
+    const auto allocate = [&] {
+        return pool_ ? driver_->cuMemAllocAsync(&address, bytes, stream_) : driver_->cuMemAlloc(&address, bytes);
+    };
+    CUresult result = allocate();
+    if (result == error_out_of_memory) { // what is free may be kept here, or lie in the pool in the wrong places
+        free_kept();
+        if (pool_)
+            driver_->cuMemPoolTrimTo(pool_, 0);
+        result = allocate();
     }
-    CUresult result = driver_->cuMemAllocAsync(&address, bytes, stream_);
-    if (result == error_out_of_memory) { // what is free may lie in the pool in the wrong places
-        driver_->cuMemPoolTrimTo(pool_, 0);
-        result = driver_->cuMemAllocAsync(&address, bytes, stream_);
+    if (!pool_) {
+        driver_->check(result, "cuMemAlloc");
+        return address;
     }
     driver_->check(result, "cuMemAllocAsync");
     driver_->check(driver_->cuStreamSynchronize(stream_), "cuStreamSynchronize");
     return address;
 }
 
-void DeviceMemory::release(CUdeviceptr address, size_t) noexcept {
+void DeviceMemory::release(CUdeviceptr address, size_t bytes) noexcept {
+    if (!keep(address, bytes))
+        free(address);
+}
+
+void DeviceMemory::free(CUdeviceptr address) noexcept {
     if (driver_->cuCtxSetCurrent(context_) != success)
         return;
     if (pool_)
@@ -79,29 +143,29 @@ std::shared_ptr<Buffer> DeviceMemory::allocate(size_t bytes) {
 }
 
 DeviceBuffer::DeviceBuffer(std::shared_ptr<DeviceMemory> memory, size_t bytes) : memory_(std::move(memory)) {
-    const size_t rounded = (std::max<size_t>(bytes, 1) + granule - 1) / granule * granule;
-    if (rounded < bytes)
+    const size_t taken = rounded(bytes);
+    if (taken < bytes)
         throw OutOfDeviceMemory("more device memory asked for than there can be");
     size_t before = memory_->used_.load();
     do {
-        if (before + rounded > memory_->limit_.load() || before + rounded < before)
+        if (before + taken > memory_->limit_.load() || before + taken < before)
             throw OutOfDeviceMemory("device memory limit reached: " + std::to_string(before) + " bytes in use, " +
-                                    std::to_string(rounded) + " more wanted, limit " +
+                                    std::to_string(taken) + " more wanted, limit " +
                                     std::to_string(memory_->limit_.load()));
-    } while (!memory_->used_.compare_exchange_weak(before, before + rounded));
+    } while (!memory_->used_.compare_exchange_weak(before, before + taken));
     try {
-        data = reinterpret_cast<void *>(memory_->take(rounded));
+        data = reinterpret_cast<void *>(memory_->take(taken));
     } catch (...) {
-        memory_->used_.fetch_sub(rounded);
+        memory_->used_.fetch_sub(taken);
         throw;
     }
     size = bytes;
 }
 
 DeviceBuffer::~DeviceBuffer() {
-    const size_t rounded = (std::max<size_t>(size, 1) + granule - 1) / granule * granule;
-    memory_->release(address(), rounded);
-    memory_->used_.fetch_sub(rounded);
+    const size_t taken = rounded(size);
+    memory_->release(address(), taken);
+    memory_->used_.fetch_sub(taken);
 }
 
 // ---- pinned host memory ------------------------------------------------------------------------------------------

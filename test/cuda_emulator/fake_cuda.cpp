@@ -78,8 +78,14 @@ int cuDeviceGetName(char *name, int n, int) {
     snprintf(name, static_cast<size_t>(n), "emulator");
     return 0;
 }
+// Without pools of memory every piece is an allocation of its own, whose end is guarded.
 int cuDeviceGetAttribute(int *v, int which, int) {
-    *v = which == 75 ? 9 : which == 76 ? 0 : which == 16 ? 2 : which == 113 || which == 115 ? 1 : 49152;
+    *v = which == 75    ? 9
+         : which == 76  ? 0
+         : which == 16  ? 2
+         : which == 113 ? 1
+         : which == 115 ? getenv("GPUSCAN_EMULATOR_POOLS") != nullptr
+                        : 49152;
     return 0;
 }
 int cuDeviceTotalMem_v2(size_t *n, int) {

@@ -636,6 +636,32 @@ TEST_F(CudaDeviceTest, NothingIsDoneInNoTime) {
     }
 }
 
+// Pieces that others have freed are handed out again, each to one owner, and nothing stays in the account.
+TEST_F(CudaDeviceTest, FreedPiecesAreUsedAgain) {
+    const size_t before = device().info().memory_used;
+    for (int round = 0; round < 3; ++round) {
+        std::vector<BufferRef> pieces;
+        for (size_t i = 0; i < 60; ++i) {
+            pieces.push_back(device().allocate(1 + i * i * i * 20)); // up to 4.2 MB
+            device().fill(*pieces[i], 0, static_cast<uint8_t>(i + round), pieces[i]->size);
+            if (i % 3 == 2) // one in the middle goes, and its memory is the next one's
+                pieces[i - 1].reset();
+        }
+        for (size_t i = 0; i < pieces.size(); ++i) {
+            if (!pieces[i])
+                continue;
+            std::vector<uint8_t> got(pieces[i]->size);
+            device().download(got.data(), *pieces[i], 0, got.size());
+            EXPECT_EQ(std::vector<uint8_t>(got.size(), static_cast<uint8_t>(i + round)), got) << i;
+        }
+    }
+    EXPECT_EQ(before, device().info().memory_used);
+    device().set_memory_limit(before + 4096);
+    EXPECT_THROW(device().allocate(8192), OutOfDeviceMemory); // what is kept is no room either
+    device().set_memory_limit(device().info().memory_total);
+    EXPECT_EQ(200u, device().allocate(200)->size);
+}
+
 TEST_F(CudaDeviceTest, Copies) {
     std::vector<uint8_t> bytes(40 << 20);
     std::mt19937 random(3);

@@ -24,6 +24,15 @@ constexpr size_t max_cpu_sets = 8;      // sets of columns remembered as beyond 
 constexpr uint64_t many_rows = 1 << 16; // that are moved
 constexpr size_t buffer_slack = 64;     // bytes behind the last row, for vector loads
 
+// Rows that lie behind those of the last run, and go behind them, join it.
+void add_run(std::vector<RowRun> &runs, const RowRun &run) {
+    if (!runs.empty() && run.from == runs.back().from + runs.back().count &&
+        run.to == runs.back().to + runs.back().count)
+        runs.back().count += run.count;
+    else
+        runs.push_back(run);
+}
+
 } // namespace
 
 ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, const ChunkAnswer &answer, uint32_t npages,
@@ -70,33 +79,22 @@ void ChunkBuilder::compact() {
                 to.values = zeroed(to.capacity * width + buffer_slack);
             if (from.nulls)
                 to.nulls = zeroed(to.capacity + buffer_slack);
-            zero_all();
-            for (size_t i = 0; i < order.size();) {
-                if (!from.have.test(order[i])) {
-                    ++i;
-                    continue;
-                }
-                uint32_t start = work_->pages[order[i]].row_start, target = next->pages[order[i]].row_start, rows = 0;
-                for (; i < order.size() && from.have.test(order[i]); ++i) { // a run without garbage in it
-                    const PageRows &page = work_->pages[order[i]];
-                    if (page.row_start != start + rows)
-                        break;
-                    rows += page.nrows;
-                }
-                if (rows == 0)
-                    continue;
-                if (from.zones)
-                    move_zone_map(*from.zones, start, rows, zones, target);
-                if (width > 0)
-                    device_.copy(*to.values, target * width, *from.values, start * width, rows * width);
-                if (from.nulls)
-                    device_.copy(*to.nulls, target, *from.nulls, start, rows);
-            }
+            std::vector<RowRun> runs;
+            for (uint32_t page : order)
+                if (from.have.test(page) && next->pages[page].nrows > 0)
+                    add_run(runs, {work_->pages[page].row_start, next->pages[page].row_start, next->pages[page].nrows});
+            if (from.zones)
+                for (const RowRun &run : runs)
+                    move_zone_map(*from.zones, run.from, run.count, zones, run.to);
+            move_rows(from, runs, to);
             to.zones = std::make_shared<ZoneMap>(std::move(zones));
             to.zone_map_narrows = zone_map_narrows(*to.zones, to.stats);
             next->columns.put(column.id, std::move(to));
         }
+        pack();
     } catch (const OutOfDeviceMemory &) {
+        to_zero_.clear();
+        forget_moves();
         return;
     }
     work_ = std::move(next);
@@ -426,15 +424,10 @@ std::vector<RowRun> ChunkBuilder::fresh_runs(const PageBits &pages) const {
             runs.push_back({fresh_start_[page], work_->pages[page].row_start, work_->pages[page].nrows});
     });
     std::sort(runs.begin(), runs.end(), [](const RowRun &a, const RowRun &b) { return a.from < b.from; });
-    size_t last = 0;
-    for (size_t i = 1; i < runs.size(); ++i) {
-        if (runs[i].from == runs[last].from + runs[last].count && runs[i].to == runs[last].to + runs[last].count)
-            runs[last].count += runs[i].count;
-        else
-            runs[++last] = runs[i];
-    }
-    runs.resize(std::min(runs.size(), last + 1));
-    return runs;
+    std::vector<RowRun> joined;
+    for (const RowRun &run : runs)
+        add_run(joined, run);
+    return joined;
 }
 
 // Of few rows the device hears all at once; the memory of many is wanted for the next column.
@@ -460,6 +453,10 @@ void ChunkBuilder::pack() {
     zero_all();
     if (!moves_.empty())
         device_.pack(moves_);
+    forget_moves();
+}
+
+void ChunkBuilder::forget_moves() {
     moves_.clear();
     moved_.clear();
     rows_to_move_ = 0;

@@ -118,6 +118,7 @@ class ChunkBuilder {
     bool adopt(Fresh &fresh, const std::vector<RowRun> &runs, ColumnData &data);
     void move_rows(const ColumnData &from, const std::vector<RowRun> &runs, const ColumnData &to);
     void pack();
+    void forget_moves();
     void decode_group(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                       const std::vector<size_t> &columns, std::vector<PageStatus> &statuses,
                       const std::atomic<uint32_t> *cancel);
