@@ -119,11 +119,7 @@ class CudaDeviceImpl : public CudaDevice {
     void zero(const std::vector<BufferEnd> &ends) override {
         for (const BufferEnd &end : ends)
             check_range(*end.buffer, end.from, 0);
-        with_stream_context([&](StreamContext &streams) {
-            for (const BufferEnd &end : ends)
-                if (end.from < end.buffer->size)
-                    streams.fill(address_of(*end.buffer) + end.from, 0, end.buffer->size - end.from);
-        });
+        cuda::zero_ends(*state_, ends);
     }
 
     void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) override {

@@ -11,6 +11,9 @@ namespace gpuscan::cuda {
 namespace {
 
 constexpr uint32_t piece_rows = 8192;
+constexpr size_t most_jobs = 32768;                // of one launch
+constexpr size_t zeros_of_block = size_t(1) << 16; // bytes
+constexpr size_t filled_bytes = size_t(4) << 20;   // from so many on the driver does it
 
 packing::Side side(Frame frame, const Buffer *values, const Buffer *nulls) {
     packing::Side s{};
@@ -21,23 +24,21 @@ packing::Side side(Frame frame, const Buffer *values, const Buffer *nulls) {
     return s;
 }
 
-void queue_job(SharedState &state, StreamContext &streams, const ModuleRef &module, const PackJob &job) {
+// False: there is nothing to do.
+bool describe(StreamContext &streams, const PackJob &job, packing::Job &to) {
     std::vector<packing::Run> pieces;
     for (const RowRun &run : job.runs)
         for (uint32_t done = 0; done < run.count; done += piece_rows)
             pieces.push_back({run.from + done, run.to + done, std::min(piece_rows, run.count - done)});
     if (pieces.empty() || (job.to_nulls == nullptr && job.to_frame.bytes(job.type) == 0))
-        return;
-    const CUfunction function = module->function("pack_rows");
-    packing::Argument a{};
-    a.runs = reinterpret_cast<const packing::Run *>(
+        return false;
+    to.runs = reinterpret_cast<const packing::Run *>(
         address_of(*streams.send(pieces.data(), pieces.size() * sizeof(packing::Run))));
-    a.nruns = static_cast<uint32_t>(pieces.size());
-    a.type = static_cast<uint32_t>(job.type);
-    a.from = side(job.from_frame, job.from, job.from_nulls);
-    a.to = side(job.to_frame, job.to, job.to_nulls);
-    const unsigned grid = state.full_grid(module->blocks(function, packing::threads, 0));
-    streams.launch(function, std::min(grid, a.nruns), packing::threads, 0, &a);
+    to.nruns = static_cast<uint32_t>(pieces.size());
+    to.type = static_cast<uint32_t>(job.type);
+    to.from = side(job.from_frame, job.from, job.from_nulls);
+    to.to = side(job.to_frame, job.to, job.to_nulls);
+    return true;
 }
 
 } // namespace
@@ -48,9 +49,61 @@ void pack_rows(SharedState &state, const std::vector<PackJob> &jobs) {
     const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
     streams->use();
     const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
+    const CUfunction function = module->function("pack_rows");
+    const unsigned grid = state.full_grid(module->blocks(function, packing::threads, 0));
     try {
-        for (const PackJob &job : jobs)
-            queue_job(state, *streams, module, job);
+        for (size_t first = 0; first < jobs.size(); first += most_jobs) {
+            std::vector<packing::Job> described;
+            uint32_t most_runs = 0;
+            for (size_t i = first; i < std::min(jobs.size(), first + most_jobs); ++i) {
+                packing::Job job{};
+                if (!describe(*streams, jobs[i], job))
+                    continue;
+                described.push_back(job);
+                most_runs = std::max(most_runs, job.nruns);
+            }
+            if (described.empty())
+                continue;
+            packing::Argument a{};
+            a.jobs = reinterpret_cast<const packing::Job *>(
+                address_of(*streams->send(described.data(), described.size() * sizeof(packing::Job))));
+            streams->launch(function, std::min(grid, most_runs), packing::threads, 0, &a,
+                            static_cast<unsigned>(described.size()));
+        }
+        streams->wait(nullptr);
+    } catch (...) {
+        streams->drain();
+        throw;
+    }
+}
+
+// Of a dozen small buffers each call of the driver would take longer than what it does.
+void zero_ends(SharedState &state, const std::vector<BufferEnd> &ends) {
+    const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
+    streams->use();
+    const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
+    std::vector<packing::Zeros> pieces;
+    try {
+        for (const BufferEnd &end : ends) {
+            const size_t size = end.buffer->size, from = end.from;
+            const CUdeviceptr at = address_of(*end.buffer);
+            const size_t aligned = std::min(size, (from + 15) / 16 * 16);
+            if (size - std::min(size, from) >= filled_bytes) {
+                streams->fill(at + from, 0, size - from);
+                continue;
+            }
+            if (from < aligned) // (less than 16 bytes: the block writes byte by byte)
+                pieces.push_back({reinterpret_cast<uint8_t *>(at + from), aligned - from});
+            for (size_t done = aligned; done < size; done += zeros_of_block)
+                pieces.push_back({reinterpret_cast<uint8_t *>(at + done), std::min(zeros_of_block, size - done)});
+        }
+        if (!pieces.empty()) {
+            packing::ZeroArgument a{};
+            a.pieces = reinterpret_cast<const packing::Zeros *>(
+                address_of(*streams->send(pieces.data(), pieces.size() * sizeof(packing::Zeros))));
+            streams->launch(module->function("zero_pieces"), static_cast<unsigned>(pieces.size()), packing::threads, 0,
+                            &a);
+        }
         streams->wait(nullptr);
     } catch (...) {
         streams->drain();

@@ -1,4 +1,4 @@
-// Moving rows of a column into another frame on the GPU.
+// Moving rows of a column into another frame on the GPU, and zeros for what gets rows.
 #pragma once
 
 #include "cuda/shared_state.hpp"
@@ -7,5 +7,6 @@
 namespace gpuscan::cuda {
 
 void pack_rows(SharedState &state, const std::vector<PackJob> &jobs);
+void zero_ends(SharedState &state, const std::vector<BufferEnd> &ends);
 
 } // namespace gpuscan::cuda

@@ -1,6 +1,6 @@
 // Moving rows of a column from one frame into another; see engine/store/frame.hpp.
 //
-// The structures are filled by the host (cuda/pack.cpp includes this file too). A block takes one run of rows at a time.
+// The structures are filled by the host (cuda/pack.cpp includes this file too). A block takes one run of rows of its job at a time.
 #pragma once
 
 #include "device/semantics.cuh"
@@ -23,11 +23,25 @@ struct Side {
     uint32_t unused;
 };
 
-struct Argument {
+struct Job {
     const Run *runs;
     uint32_t nruns;
     uint32_t type; // engine/ir/types.hpp's Type
     Side from, to;
+};
+
+struct Argument {
+    const Job *jobs; // one for each blockIdx.y
+};
+
+// Memory that becomes zeros: 16-byte aligned, or shorter than that.
+struct Zeros {
+    uint8_t *at;
+    uint64_t bytes;
+};
+
+struct ZeroArgument {
+    const Zeros *pieces; // one for each blockIdx.x
 };
 
 #ifdef __CUDACC__
@@ -103,7 +117,7 @@ __device__ __forceinline__ void store(const Side &side, uint32_t type, uint64_t 
     }
 }
 
-__device__ __forceinline__ void copy_whole(const Argument &a, uint64_t from, uint64_t to) {
+__device__ __forceinline__ void copy_whole(const Job &a, uint64_t from, uint64_t to) {
     switch (a.type) {
     case 4:
         ((sem::i128 *)a.to.values)[to] = ((const sem::i128 *)a.from.values)[from];
@@ -116,7 +130,8 @@ __device__ __forceinline__ void copy_whole(const Argument &a, uint64_t from, uin
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) pack_rows(const Argument a) {
+extern "C" __global__ void __launch_bounds__(256) pack_rows(const Argument argument) {
+    const Job a = argument.jobs[blockIdx.y];
     // 128-bit integers and floats pass through no 64-bit integer where nothing is narrowed.
     const bool copy = a.from.width == whole && a.to.width == whole && (a.type >= 4 && a.type <= 6);
     for (uint32_t r = blockIdx.x; r < a.nruns; r += gridDim.x) {
@@ -134,6 +149,15 @@ extern "C" __global__ void __launch_bounds__(256) pack_rows(const Argument a) {
                 a.to.nulls[to] = a.from.nulls ? a.from.nulls[from] : 0;
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(256) zero_pieces(const ZeroArgument a) {
+    const Zeros piece = a.pieces[blockIdx.x];
+    const uint64_t words = piece.bytes / sizeof(sem::i128);
+    for (uint64_t i = threadIdx.x; i < words; i += threads)
+        ((sem::i128 *)piece.at)[i] = 0;
+    for (uint64_t i = words * sizeof(sem::i128) + threadIdx.x; i < piece.bytes; i += threads)
+        piece.at[i] = 0;
 }
 
 #endif

@@ -662,6 +662,25 @@ TEST_F(CudaDeviceTest, FreedPiecesAreUsedAgain) {
     EXPECT_EQ(200u, device().allocate(200)->size);
 }
 
+// From any byte to the end, and not a byte before.
+TEST_F(CudaDeviceTest, ZerosEnds) {
+    std::vector<BufferEnd> ends;
+    for (const size_t size : {1, 15, 16, 17, 4095, 65536, 65552, 200001, 5 << 20})
+        for (const size_t from : {size_t(0), size_t(1), size_t(14), size_t(16), size / 2 + 1, size})
+            if (from <= size) {
+                ends.push_back({device().allocate(size), from});
+                device().fill(*ends.back().buffer, 0, 7, size);
+            }
+    device().zero(ends);
+    device().zero({});
+    for (const BufferEnd &end : ends) {
+        std::vector<uint8_t> expected(end.buffer->size, 0), got(end.buffer->size);
+        std::fill_n(expected.begin(), end.from, uint8_t(7));
+        device().download(got.data(), *end.buffer, 0, got.size());
+        EXPECT_EQ(expected, got) << end.buffer->size << " from " << end.from;
+    }
+}
+
 TEST_F(CudaDeviceTest, Copies) {
     std::vector<uint8_t> bytes(40 << 20);
     std::mt19937 random(3);

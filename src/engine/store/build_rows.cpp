@@ -54,26 +54,48 @@ void read_rows(Device &device, const std::vector<ColumnValues> &columns, const s
         count += run.count;
     if (count == 0)
         return;
-    std::vector<std::vector<uint8_t>> values, nulls;
-    std::vector<HostColumn> read;
+    // One piece of the device's memory for all of them: one job of moving, one copy.
+    struct Place {
+        Buffer values, nulls;
+    };
+    constexpr size_t alignment = 16; // of the widest values
+    size_t bytes = 0;
+    const auto take = [&bytes](size_t size) {
+        const size_t at = bytes;
+        bytes += (size + alignment - 1) / alignment * alignment;
+        return at;
+    };
+    std::vector<std::pair<size_t, size_t>> places; // of values and of flags
     for (const ColumnValues &column : columns) {
-        const size_t bytes = count * type_width(column.type);
-        const BufferRef whole = device.allocate(bytes), flags = device.allocate(count);
+        const size_t at = take(count * type_width(column.type));
+        places.emplace_back(at, take(count));
+    }
+    const BufferRef whole = device.allocate(bytes);
+    uint8_t *const data = static_cast<uint8_t *>(whole->data);
+    std::vector<Place> parts(columns.size());
+    std::vector<PackJob> jobs;
+    for (size_t c = 0; c < columns.size(); ++c) {
+        const ColumnValues &column = columns[c];
+        parts[c].values.data = data + places[c].first;
+        parts[c].values.size = count * type_width(column.type);
+        parts[c].nulls.data = data + places[c].second;
+        parts[c].nulls.size = count;
         PackJob job;
         job.type = column.type;
         job.from_frame = column.frame;
         job.from = column.values.get();
-        job.to = whole.get();
+        job.to = &parts[c].values;
         job.from_nulls = column.nulls.get();
-        job.to_nulls = flags.get();
+        job.to_nulls = &parts[c].nulls;
         job.runs = runs;
-        device.pack({job});
-        values.emplace_back(bytes);
-        nulls.emplace_back(count);
-        device.download(values.back().data(), *whole, 0, bytes);
-        device.download(nulls.back().data(), *flags, 0, count);
-        read.push_back({column.type, values.back().data(), nulls.back().data()});
+        jobs.push_back(std::move(job));
     }
+    device.pack(jobs);
+    std::vector<uint8_t> copy(bytes);
+    device.download(copy.data(), *whole, 0, bytes);
+    std::vector<HostColumn> read;
+    for (size_t c = 0; c < columns.size(); ++c)
+        read.push_back({columns[c].type, copy.data() + places[c].first, copy.data() + places[c].second});
     put_rows(read, count, rows);
 }
 
