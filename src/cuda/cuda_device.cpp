@@ -33,7 +33,8 @@ class CudaDeviceImpl : public CudaDevice {
         s.row_area_bytes = options.row_area_bytes;
         s.memory = std::make_shared<DeviceMemory>(s.driver, s.context, s.device, s.memory_total);
         s.pinned = std::make_shared<PinnedMemory>(s.driver, s.context);
-        s.stream_contexts = std::make_shared<StreamContextPool>(s.driver, s.context, s.memory, s.pinned);
+        s.stream_contexts = std::make_shared<StreamContextPool>(
+            s.driver, s.context, s.memory, s.pinned, options.spin_gate != nullptr ? *options.spin_gate : s.own_gate);
         s.kernels = std::make_shared<KernelCache>(s.driver, s.context, compiler, options.compilers, s.architecture,
                                                   options.cache_dir);
         s.prepared = std::make_shared<PreparedKernels>(s.kernels);

@@ -7,6 +7,7 @@
 
 #include "cuda/group_tuning.hpp"
 #include "engine/device.hpp"
+#include "engine/util/spin.hpp"
 
 namespace gpuscan {
 
@@ -20,6 +21,7 @@ struct CudaOptions {
     std::string cache_dir;                              // compiled kernels; empty: not kept on disk
     const void *pool = nullptr;                         // shared_buffers, to be read in place; null: none
     size_t pool_bytes = 0;
+    SpinGate *spin_gate = nullptr; // of all who wait on this machine, outlives the device; null: one of its own
     // How rows leave the GPU (measured by bench/join_bench.cpp): through a cache in shared memory or one by one, into
     // device memory and then by copies, or by the kernel itself into pinned host memory.
     bool row_cache = true;

@@ -52,6 +52,7 @@ struct SharedState {
     WorkMemoryRef work_memory;
     std::shared_ptr<DeviceMemory> memory;
     std::shared_ptr<PinnedMemory> pinned;
+    SpinGate own_gate; // unless the options name another
     std::shared_ptr<StreamContextPool> stream_contexts;
     std::shared_ptr<KernelCache> kernels;
     std::shared_ptr<PreparedKernels> prepared; // the same, by what kernels are generated from

@@ -6,35 +6,26 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <thread>
-
-#include "engine/util/spin.hpp"
 
 namespace gpuscan::cuda {
 
 namespace {
 
-constexpr auto spin_time = std::chrono::microseconds(50);
 constexpr long shortest_sleep_ns = 20000; // the device process's timers have no slack
 constexpr long longest_sleep_ns = 200000;
 constexpr long sleep_part = 16; // of the time waited so far
 constexpr size_t min_scratch = size_t(256) << 10;
 constexpr size_t few_zeros = 16 << 10; // copied from the mirror; more are filled in by the GPU
 constexpr size_t input_alignment = 256;
-constexpr auto question_time = std::chrono::milliseconds(2); // an error leaves the word as it is
-constexpr auto cancel_time = std::chrono::milliseconds(5);   // between two times that kernels are told to end
-constexpr unsigned min_cores_to_spin = 3;
-
-bool may_spin() {
-    static const bool enough = std::thread::hardware_concurrency() >= min_cores_to_spin;
-    return enough;
-}
+constexpr uint64_t question_ns = 2000000; // an error leaves the word as it is
+constexpr uint64_t cancel_ns = 5000000;   // between two times that kernels are told to end
 
 } // namespace
 
 StreamContext::StreamContext(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-                             std::shared_ptr<PinnedMemory> pinned)
-    : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {
+                             std::shared_ptr<PinnedMemory> pinned, SpinGate &gate)
+    : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)),
+      gate_(gate) {
     use();
     // Memory first: it may be short, and gives itself back.
     area_ = memory_->allocate(area_bytes);
@@ -196,7 +187,7 @@ CUdeviceptr StreamContext::scratch(size_t bytes) {
 }
 
 uint64_t StreamContext::wait(const std::atomic<uint32_t> *cancel) {
-    poll(cancel, spin_time);
+    poll(cancel, true);
     float milliseconds = 0;
     if (!clock_runs_)
         return 0; // what was recorded last belongs to another run, perhaps of another query
@@ -206,17 +197,15 @@ uint64_t StreamContext::wait(const std::atomic<uint32_t> *cancel) {
     return static_cast<uint64_t>(milliseconds * 1000);
 }
 
-void StreamContext::wait_for_long(const std::atomic<uint32_t> *cancel) {
-    poll(cancel, std::chrono::nanoseconds::zero());
-}
+void StreamContext::wait_for_long(const std::atomic<uint32_t> *cancel) { poll(cancel, false); }
 
-bool StreamContext::finished(std::chrono::steady_clock::time_point now) {
+bool StreamContext::finished(uint64_t now) {
     if (done_address_ != 0) {
         if (done_->load(std::memory_order_acquire) == waits_)
             return true;
         if (now < next_question_)
             return false;
-        next_question_ = now + question_time;
+        next_question_ = now + question_ns;
     }
     const CUresult result = driver_->cuEventQuery(finished_);
     if (result != success && result != error_not_ready)
@@ -231,28 +220,32 @@ void StreamContext::tell_to_end() noexcept {
     control_used_ = true;
 }
 
-void StreamContext::poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin) {
+void StreamContext::poll(const std::atomic<uint32_t> *cancel, bool spin) {
     queue();
     driver_->check(driver_->cuEventRecord(finished_, stream_), "cuEventRecord");
     ++waits_;
     if (done_address_ != 0 && driver_->cuStreamWriteValue32(stream_, done_address_, waits_, 0) != success)
         done_address_ = 0;
-    const auto start = std::chrono::steady_clock::now();
-    next_question_ = start + question_time;
+    const uint64_t start = monotonic_ns();
+    next_question_ = start + question_ns;
     bool cancelled = false;
-    auto next_word = start;
-    for (auto now = start; !finished(now); now = std::chrono::steady_clock::now()) {
+    uint64_t next_word = start;
+    for (uint64_t now = start; !finished(now);) {
         if (now >= next_word && cancel && cancel->load(std::memory_order_relaxed)) {
             cancelled = true;
             tell_to_end();
-            next_word = now + cancel_time;
+            next_word = now + cancel_ns;
         }
-        if (!may_spin() || now - start >= spin) {
-            const long waited = static_cast<long>(std::chrono::nanoseconds(now - start).count());
+        const uint64_t before = now;
+        if (!spin || now - start >= SpinGate::longest_ns || !gate_.is_open(now)) {
+            const long waited = static_cast<long>(now - start);
             const timespec pause = {0, std::clamp(waited / sleep_part, shortest_sleep_ns, longest_sleep_ns)};
             nanosleep(&pause, nullptr);
+            now = monotonic_ns();
         } else {
             spin_pause();
+            now = monotonic_ns();
+            gate_.note_looks(before, now);
         }
     }
     pending_ = false;
@@ -290,7 +283,7 @@ std::shared_ptr<StreamContext> StreamContextPool::borrow() {
         }
     }
     if (!streams)
-        streams = std::make_unique<StreamContext>(driver_, context_, memory_, pinned_);
+        streams = std::make_unique<StreamContext>(driver_, context_, memory_, pinned_, gate_);
     streams->use();
     streams->begin();
     std::weak_ptr<Free> home = free_;

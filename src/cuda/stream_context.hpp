@@ -18,13 +18,13 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "cuda/driver.hpp"
 #include "cuda/memory.hpp"
+#include "engine/util/spin.hpp"
 
 namespace gpuscan::cuda {
 
@@ -40,7 +40,7 @@ struct ControlBlock {
 class StreamContext {
   public:
     StreamContext(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-                  std::shared_ptr<PinnedMemory> pinned);
+                  std::shared_ptr<PinnedMemory> pinned, SpinGate &gate);
     ~StreamContext();
     StreamContext(const StreamContext &) = delete;
     StreamContext &operator=(const StreamContext &) = delete;
@@ -96,6 +96,7 @@ class StreamContext {
     CUcontext context_;
     std::shared_ptr<DeviceMemory> memory_;
     std::shared_ptr<PinnedMemory> pinned_;
+    SpinGate &gate_;
     CUstream stream_ = nullptr;
     CUstream control_stream_ = nullptr;
     CUevent started_ = nullptr;
@@ -122,16 +123,17 @@ class StreamContext {
     void mark(size_t first, size_t end);
     void queue(); // before anything is queued: sends what the area lacks
     void tell_to_end() noexcept;
-    bool finished(std::chrono::steady_clock::time_point now);
-    std::chrono::steady_clock::time_point next_question_; // to the driver, whether there was an error
-    void poll(const std::atomic<uint32_t> *cancel, std::chrono::nanoseconds spin);
+    bool finished(uint64_t now);
+    uint64_t next_question_ = 0; // to the driver, whether there was an error; by monotonic_ns()
+    void poll(const std::atomic<uint32_t> *cancel, bool spin);
 };
 
 class StreamContextPool {
   public:
     StreamContextPool(std::shared_ptr<Driver> driver, CUcontext context, std::shared_ptr<DeviceMemory> memory,
-                      std::shared_ptr<PinnedMemory> pinned)
-        : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)) {}
+                      std::shared_ptr<PinnedMemory> pinned, SpinGate &gate)
+        : driver_(std::move(driver)), context_(context), memory_(std::move(memory)), pinned_(std::move(pinned)),
+          gate_(gate) {}
 
     // A stream context that goes back to the pool with its last user.
     std::shared_ptr<StreamContext> borrow();
@@ -141,6 +143,7 @@ class StreamContextPool {
     CUcontext context_;
     std::shared_ptr<DeviceMemory> memory_;
     std::shared_ptr<PinnedMemory> pinned_;
+    SpinGate &gate_;
     struct Free {
         std::mutex mutex;
         std::vector<std::unique_ptr<StreamContext>> stream_contexts;

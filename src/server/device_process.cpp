@@ -41,8 +41,6 @@ using namespace protocol;
 namespace {
 
 constexpr int housekeeping_milliseconds = 250;
-constexpr int spin_microseconds = 50;
-constexpr unsigned min_cores_to_spin = 3;
 constexpr unsigned long timer_slack_ns = 1000;
 constexpr char oom_score_adj[] = "300"; // the kernel should rather take this process than the server
 
@@ -130,8 +128,7 @@ void set_state(Area &area, ServiceState state) {
     auto *devices = new Devices;
     auto *setup = new DeviceSetup(options, *devices);
     setup->start_compilers();
-    const int spin = std::thread::hardware_concurrency() >= min_cores_to_spin ? spin_microseconds : 0;
-    auto *server = new SlotServer{&area, area.generation.load(), devices, options.pool, spin};
+    auto *server = new SlotServer{&area, area.generation.load(), devices, options.pool};
     const bool usable = setup->start();
     if (usable)
         server->start();

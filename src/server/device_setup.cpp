@@ -109,6 +109,7 @@ void DeviceSetup::start_cuda() {
     options.compilers = std::move(compilers_); // without a GPU they end with these options
     options.pool = options_.pool.pages;
     options.pool_bytes = options_.pool.size;
+    options.spin_gate = &options_.area->spin_gate;
     auto opening = std::make_shared<Opening>();
     std::thread(open_cuda, opening, options).detach();
     std::unique_lock<std::mutex> guard(opening->lock);

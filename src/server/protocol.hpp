@@ -53,6 +53,7 @@
 #include "engine/store/cached_builds.hpp"
 #include "engine/store/count_table.hpp"
 #include "engine/store/decode.hpp"
+#include "engine/util/spin.hpp"
 #include "server/deaths.hpp"
 #include "server/wait_queue.hpp"
 
@@ -181,6 +182,7 @@ struct Area {
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
     Deaths deaths;
     Suspects suspects;
+    SpinGate spin_gate;                   // of all who wait for a request, a reply or a GPU
     WaitQueue queue;                      // of backends that wait for a slot (pg/service/admission.h)
     std::atomic<uint64_t> slot_ns;        // that a slot is held, on the average of the last ones; 0: none has been
     std::atomic<uint64_t> start_began_ns; // of the device process, or when the last one ended; by the monotonic clock

@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 
-#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 
@@ -50,17 +49,9 @@ class SlotThread {
 
   private:
     void wait(uint32_t seen) {
-        using Clock = std::chrono::steady_clock;
-        if (server_.spin_microseconds > 0 && session_.is_open()) {
-            const auto end = Clock::now() + std::chrono::microseconds(server_.spin_microseconds);
-            do {
-                for (int i = 0; i < 64; ++i) {
-                    if (slot_.request.load(std::memory_order_relaxed) != seen)
-                        return;
-                    spin_pause();
-                }
-            } while (Clock::now() < end);
-        }
+        const auto asked = [&] { return slot_.request.load(std::memory_order_relaxed) != seen; };
+        if (session_.is_open() && server_.area->spin_gate.spin(asked))
+            return;
         futex_wait(slot_.request, seen, -1);
     }
 

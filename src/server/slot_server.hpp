@@ -11,7 +11,6 @@ struct SlotServer {
     uint32_t generation; // of this process; slots of others are left alone
     Devices *devices;
     BufferPool pool;
-    int spin_microseconds; // before a thread sleeps; 0 where there are few cores
 
     // Starts the threads; call with all signals blocked. They never end. Throws std::runtime_error.
     void start();

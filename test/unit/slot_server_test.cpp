@@ -26,7 +26,7 @@ TEST(SlotServerTest, SlotsInParallelWithAbandonment) {
     // A request that died with an earlier process.
     area->slot(0)->generation = 6;
     area->slot(0)->request = 41;
-    auto *slots = new SlotServer{area, 7, devices, server->pool(), 0};
+    auto *slots = new SlotServer{area, 7, devices, server->pool()};
     slots->start();
 
     std::atomic<int> right{0}, failed{0};

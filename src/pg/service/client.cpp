@@ -25,9 +25,6 @@ namespace gpuscan {
 
 using namespace protocol;
 
-constexpr int spin_microseconds = 50; // a futex round trip costs 5 to 10 us; short requests are common
-constexpr int min_cpus_to_spin = 3;
-
 struct DeviceConnection {
     DeviceConnection *next;
     ResourceOwner owner;
@@ -244,22 +241,6 @@ bool device_done(const DeviceConnection *connection) {
     return connection->lost || !connection->outstanding || replied(connection) || generation_is_over(connection);
 }
 
-static void spin_until_done(const DeviceConnection *connection) {
-    if (machine_cores() < min_cpus_to_spin)
-        return;
-    instr_time start, now;
-    INSTR_TIME_SET_CURRENT(start);
-    do {
-        for (int i = 0; i < 64; i++) {
-            if (device_done(connection))
-                return;
-            SPIN_DELAY();
-        }
-        INSTR_TIME_SET_CURRENT(now);
-        INSTR_TIME_SUBTRACT(now, start);
-    } while (INSTR_TIME_GET_MICROSEC(now) < spin_microseconds);
-}
-
 static void sleep_until_done(const DeviceConnection *connection) {
     Slot *slot = slot_of(connection);
     pgstat_report_wait_start(wait_event_device());
@@ -291,8 +272,8 @@ Status device_wait(DeviceConnection *connection) {
     }
     Assert(connection->outstanding);
     CHECK_FOR_INTERRUPTS();
-    spin_until_done(connection);
-    sleep_until_done(connection);
+    if (!service_area()->spin_gate.spin([&] { return device_done(connection); }))
+        sleep_until_done(connection);
     if (connection->lost || !replied(connection)) {
         connection->outstanding = false;
         return lose(connection);
