@@ -7,11 +7,11 @@ namespace gpuscan::cuda {
 
 namespace {
 
-constexpr size_t granule = 512;                 // what the driver's pool rounds to
-constexpr size_t small_bytes = size_t(4) << 20; // pieces up to this size are kept when they are freed
-constexpr size_t most_kept = size_t(256) << 20; // of them together ...
-constexpr size_t kept_part = 64;                // ... and at most this part of the limit
-constexpr size_t sizes_between = 4;             // powers of two: no piece is more than a quarter too large
+constexpr size_t granule = 512;                  // what the driver's pool rounds to
+constexpr size_t small_bytes = size_t(4) << 20;  // pieces up to this size are kept when they are freed
+constexpr size_t kept_limit = size_t(256) << 20; // of them together ...
+constexpr size_t kept_share = 64;                // ... and at most this part of the limit
+constexpr size_t sizes_between = 4;              // powers of two: no piece is more than a quarter too large
 
 size_t rounded(size_t bytes) {
     size_t step = granule;
@@ -76,7 +76,7 @@ bool DeviceMemory::keep(CUdeviceptr address, size_t bytes) noexcept {
     if (bytes > small_bytes || !pool_)
         return false;
     std::lock_guard<std::mutex> guard(mutex_);
-    if (kept_bytes_ + bytes > std::min(most_kept, limit() / kept_part))
+    if (kept_bytes_ + bytes > std::min(kept_limit, limit() / kept_share))
         return false;
     try {
         kept_[bytes].push_back(address);

@@ -11,7 +11,7 @@ namespace gpuscan::cuda {
 namespace {
 
 constexpr uint32_t piece_rows = 8192;
-constexpr size_t most_jobs = 32768;                // of one launch
+constexpr size_t jobs_of_launch = 32768;           // of one launch
 constexpr size_t zeros_of_block = size_t(1) << 16; // bytes
 constexpr size_t filled_bytes = size_t(4) << 20;   // from so many on the driver does it
 
@@ -52,10 +52,10 @@ void pack_rows(SharedState &state, const std::vector<PackJob> &jobs) {
     const CUfunction function = module->function("pack_rows");
     const unsigned grid = state.full_grid(module->blocks(function, packing::threads, 0));
     try {
-        for (size_t first = 0; first < jobs.size(); first += most_jobs) {
+        for (size_t first = 0; first < jobs.size(); first += jobs_of_launch) {
             std::vector<packing::Job> described;
             uint32_t most_runs = 0;
-            for (size_t i = first; i < std::min(jobs.size(), first + most_jobs); ++i) {
+            for (size_t i = first; i < std::min(jobs.size(), first + jobs_of_launch); ++i) {
                 packing::Job job{};
                 if (!describe(*streams, jobs[i], job))
                     continue;
