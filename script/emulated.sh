@@ -47,7 +47,10 @@ count "groups as columns" unit_tests unit_tests 'CudaGroupColumnsTest.*'
 count "groups that are wanted" unit_tests unit_tests 'CudaWantedGroupsTest.*'
 count "decoding" unit_tests unit_tests 'CudaDecodeTest.*'
 count "the kernel cache's tests" unit_tests unit_tests 'KernelCacheTest.*'
-# (Pieces of memory are used again here, which keeps the emulator from guarding their ends.)
-count "random queries" emulated env GPUSCAN_EMULATOR_POOLS=1 DEVICE=cuda MATRIX=0 CLASSES='' FUZZ_OPTIONS="--timeout 60" script/fuzz.sh "$queries" "$seed"
+count "random queries" emulated env DEVICE=cuda MATRIX=0 CLASSES='' FUZZ_OPTIONS="--timeout 60" script/fuzz.sh "$((queries / 2))" "$seed"
+# As on a GPU, with pieces of memory that are used again, so that the emulator cannot guard their ends.
+export GPUSCAN_EMULATOR_POOLS=1
+count "memory, used again" unit_tests cuda_device_test 'CudaDeviceTest.FreedPieces*:CudaDeviceTest.MemoryLimit:CudaDeviceTest.SecondTry*'
+count "random queries, memory used again" emulated env DEVICE=cuda MATRIX=0 CLASSES='' FUZZ_OPTIONS="--timeout 60" script/fuzz.sh "$((queries - queries / 2))" "$((seed + 1))"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

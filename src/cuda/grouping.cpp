@@ -183,9 +183,9 @@ uint64_t CudaExecution::count_groups(const codegen::Request &grouping, const Inp
     std::vector<uint64_t> words = argument(kernel, request.pipeline, input);
     words[kernel.sink + AggregateWords::table] = address_of(*sketch);
     put_keys(kernel, request.group, keys, words);
+    const std::unique_ptr<PinnedMemory::Piece> copy = state_->pinned->allocate(sketch->size);
     streams_->reset_control();
     run_slices(kernel, module, words, input, codegen::block_threads, 0, 1e7);
-    const std::unique_ptr<PinnedMemory::Piece> copy = state_->pinned->allocate(sketch->size);
     streams_->copy_out(copy->data, address_of(*sketch), sketch->size);
     streams_->fetch_control();
     stats_.kernel_us += streams_->wait(cancel_);

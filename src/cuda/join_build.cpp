@@ -131,9 +131,11 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
             words[at + 1] = reinterpret_cast<uint64_t>(nulls);
             columns.push_back({table.payload[i]->data, nulls, static_cast<uint32_t>(table.shape.payload[i]), 0});
         }
+        std::unique_ptr<PinnedMemory::Piece> result;
+        if (range_bytes > 0)
+            result = state_->pinned->allocate(range_bytes);
         run_slices(kernel, module, words, input, codegen::block_threads, 0, 1e6);
 
-        std::unique_ptr<PinnedMemory::Piece> result;
         if (range_bytes > 0) { // else the rows are only counted: no key, no payload
             const BufferRef column_words = streams_->send(columns.data(), columns.size() * sizeof(tables::Column));
             const BufferRef ranges = streams_->send(table.ranges.data(), range_bytes);
@@ -145,7 +147,6 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
             a.ranges = static_cast<tables::ColumnRange *>(ranges->data);
             a.ncolumns = static_cast<uint32_t>(columns.size());
             streams_->launch(ranges_function, state_->multiprocessors * 2, tables_threads, 0, &a);
-            result = state_->pinned->allocate(range_bytes);
             streams_->copy_out(result->data, address_of(*ranges), range_bytes);
         }
         streams_->fetch_control();

@@ -11,14 +11,7 @@ constexpr size_t granule = 512;                  // what the driver's pool round
 constexpr size_t small_bytes = size_t(4) << 20;  // pieces up to this size are kept when they are freed
 constexpr size_t kept_limit = size_t(256) << 20; // of them together ...
 constexpr size_t kept_share = 64;                // ... and at most this part of the limit
-constexpr size_t sizes_between = 4;              // powers of two: no piece is more than a quarter too large
-
-size_t rounded(size_t bytes) {
-    size_t step = granule;
-    while (bytes <= small_bytes && 2 * sizes_between * step < bytes)
-        step *= 2;
-    return (std::max<size_t>(bytes, 1) + step - 1) / step * step;
-}
+constexpr size_t sizes_between = 4; // powers of two: no piece is more than a quarter, or a granule, too large
 
 } // namespace
 
@@ -45,9 +38,7 @@ DeviceMemory::~DeviceMemory() {
 
 void DeviceMemory::set_limit(size_t bytes) {
     limit_.store(bytes);
-    free_kept();
-    if (pool_)
-        driver_->cuMemPoolTrimTo(pool_, bytes);
+    trim(bytes);
 }
 
 void DeviceMemory::ping() noexcept {
@@ -58,6 +49,15 @@ void DeviceMemory::ping() noexcept {
 void DeviceMemory::warm_up(size_t bytes) {
     CUdeviceptr address = take(bytes);
     release(address, bytes);
+}
+
+// Few sizes, where small pieces are kept. (Without pools every piece is the driver's and ends at its granule, so that tools which
+// guard the ends of allocations see who writes behind them.)
+size_t DeviceMemory::rounded(size_t bytes) const {
+    size_t step = granule;
+    while (pool_ && bytes <= small_bytes && 2 * sizes_between * step < bytes)
+        step *= 2;
+    return (std::max<size_t>(bytes, 1) + step - 1) / step * step;
 }
 
 CUdeviceptr DeviceMemory::take_kept(size_t bytes) {
@@ -71,13 +71,19 @@ CUdeviceptr DeviceMemory::take_kept(size_t bytes) {
     return address;
 }
 
-// (Without pools every piece is the driver's, so that tools which guard the ends of allocations see them.)
+// Where there is no room for one more, all of them go: those that are wanted come back, and the others do not stay in the way.
 bool DeviceMemory::keep(CUdeviceptr address, size_t bytes) noexcept {
-    if (bytes > small_bytes || !pool_)
+    const size_t room = std::min(kept_limit, limit() / kept_share);
+    if (bytes > small_bytes || bytes > room || !pool_)
         return false;
-    std::lock_guard<std::mutex> guard(mutex_);
-    if (kept_bytes_ + bytes > std::min(kept_limit, limit() / kept_share))
-        return false;
+    std::unique_lock<std::mutex> guard(mutex_);
+    if (kept_bytes_ + bytes > room) {
+        guard.unlock();
+        free_kept();
+        guard.lock();
+        if (kept_bytes_ + bytes > room) // others were as fast
+            return false;
+    }
     try {
         kept_[bytes].push_back(address);
     } catch (const std::bad_alloc &) {
@@ -99,6 +105,15 @@ void DeviceMemory::free_kept() noexcept {
             free(address);
 }
 
+// What is free goes back from the pool to the GPU, but for so many bytes.
+void DeviceMemory::trim(size_t bytes) noexcept {
+    free_kept();
+    if (!pool_ || driver_->cuCtxSetCurrent(context_) != success)
+        return;
+    driver_->cuStreamSynchronize(stream_); // frees are queued there
+    driver_->cuMemPoolTrimTo(pool_, bytes);
+}
+
 // The address, usable by every stream when this returns.
 CUdeviceptr DeviceMemory::take(size_t bytes) {
     if (const CUdeviceptr kept = take_kept(bytes))
@@ -109,10 +124,9 @@ CUdeviceptr DeviceMemory::take(size_t bytes) {
         return pool_ ? driver_->cuMemAllocAsync(&address, bytes, stream_) : driver_->cuMemAlloc(&address, bytes);
     };
     CUresult result = allocate();
-    if (result == error_out_of_memory) { // what is free may be kept here, or lie in the pool in the wrong places
-        free_kept();
-        if (pool_)
-            driver_->cuMemPoolTrimTo(pool_, 0);
+    if (result == error_out_of_memory &&
+        pool_) { // what is free may be kept here, or lie in the pool in the wrong places
+        trim(0);
         result = allocate();
     }
     if (!pool_) {
@@ -143,7 +157,7 @@ std::shared_ptr<Buffer> DeviceMemory::allocate(size_t bytes) {
 }
 
 DeviceBuffer::DeviceBuffer(std::shared_ptr<DeviceMemory> memory, size_t bytes) : memory_(std::move(memory)) {
-    const size_t taken = rounded(bytes);
+    const size_t taken = memory_->rounded(bytes);
     if (taken < bytes)
         throw OutOfDeviceMemory("more device memory asked for than there can be");
     size_t before = memory_->used_.load();
@@ -163,7 +177,7 @@ DeviceBuffer::DeviceBuffer(std::shared_ptr<DeviceMemory> memory, size_t bytes) :
 }
 
 DeviceBuffer::~DeviceBuffer() {
-    const size_t taken = rounded(size);
+    const size_t taken = memory_->rounded(size);
     memory_->release(address(), taken);
     memory_->used_.fetch_sub(taken);
 }

@@ -1,12 +1,13 @@
 // Device memory and pinned host memory, without a slow allocation in the path of a query.
 //
 // Device memory comes from the driver's stream-ordered pool with the release threshold at its maximum: memory that was
-// once taken from the GPU stays in the pool (0.6 us for 64 MB then, against 150 us for cuMemAlloc and cuMemFree), and
+// once taken from the GPU stays in the pool (0.6 us for 64 MB then, alone, against 150 us for cuMemAlloc and cuMemFree), and
 // the driver remaps pages, so that pieces of all sizes live side by side for weeks. Allocations and frees are queued in
 // one stream of their own; everybody frees only what no kernel uses any more, so that the order is always right.
 // Small pieces, of which a query beside writers wants dozens, do not even ask the driver: each call takes the locks of the
-// context and waits for that one stream, 10 to 40 us. They have few sizes, and freed ones are kept for the next who wants that size.
-// What is handed out is counted and bounded by the limit. No managed memory is used.
+// context and waits for that one stream, 10 to 40 us where many sessions do. They have few sizes, and freed ones are kept for
+// the next who wants that size. What is handed out is counted and bounded by the limit; what is kept comes on top, a 64th of it
+// at most. No managed memory is used.
 #pragma once
 
 #include <atomic>
@@ -39,6 +40,7 @@ class DeviceMemory : public std::enable_shared_from_this<DeviceMemory> {
 
   private:
     friend class DeviceBuffer;
+    size_t rounded(size_t bytes) const;
     // `bytes`: what rounded() answers.
     CUdeviceptr take(size_t bytes);
     void release(CUdeviceptr address, size_t bytes) noexcept;
@@ -46,6 +48,7 @@ class DeviceMemory : public std::enable_shared_from_this<DeviceMemory> {
     bool keep(CUdeviceptr address, size_t bytes) noexcept;
     void free(CUdeviceptr address) noexcept;
     void free_kept() noexcept;
+    void trim(size_t bytes) noexcept;
 
     std::shared_ptr<Driver> driver_;
     CUcontext context_;

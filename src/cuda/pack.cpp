@@ -11,9 +11,9 @@ namespace gpuscan::cuda {
 namespace {
 
 constexpr uint32_t piece_rows = 8192;
-constexpr size_t jobs_of_launch = 32768;           // of one launch
-constexpr size_t zeros_of_block = size_t(1) << 16; // bytes
-constexpr size_t filled_bytes = size_t(4) << 20;   // from so many on the driver does it
+constexpr size_t jobs_at_once = 32768;           // a grid has 65,535 rows of blocks at most
+constexpr size_t block_bytes = size_t(1) << 16;  // that a block zeroes
+constexpr size_t driver_bytes = size_t(4) << 20; // so many and more the driver zeroes faster
 
 packing::Side side(Frame frame, const Buffer *values, const Buffer *nulls) {
     packing::Side s{};
@@ -46,69 +46,65 @@ bool describe(StreamContext &streams, const PackJob &job, packing::Job &to) {
 void pack_rows(SharedState &state, const std::vector<PackJob> &jobs) {
     for (const PackJob &job : jobs)
         check_pack(job);
+    if (jobs.empty())
+        return;
     const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
     streams->use();
     const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
-    const CUfunction function = module->function("pack_rows");
-    const unsigned grid = state.full_grid(module->blocks(function, packing::threads, 0));
-    try {
-        for (size_t first = 0; first < jobs.size(); first += jobs_of_launch) {
-            std::vector<packing::Job> described;
-            uint32_t most_runs = 0;
-            for (size_t i = first; i < std::min(jobs.size(), first + jobs_of_launch); ++i) {
-                packing::Job job{};
-                if (!describe(*streams, jobs[i], job))
-                    continue;
-                described.push_back(job);
-                most_runs = std::max(most_runs, job.nruns);
-            }
-            if (described.empty())
+    const Drain drain(*streams);
+    const Resident kernel = module->resident("pack_rows", packing::threads, 0);
+    const unsigned grid = state.full_grid(kernel.blocks);
+    for (size_t first = 0; first < jobs.size(); first += jobs_at_once) {
+        std::vector<packing::Job> described;
+        uint32_t most_runs = 0;
+        for (size_t i = first; i < std::min(jobs.size(), first + jobs_at_once); ++i) {
+            packing::Job job{};
+            if (!describe(*streams, jobs[i], job))
                 continue;
-            packing::Argument a{};
-            a.jobs = reinterpret_cast<const packing::Job *>(
-                address_of(*streams->send(described.data(), described.size() * sizeof(packing::Job))));
-            streams->launch(function, std::min(grid, most_runs), packing::threads, 0, &a,
-                            static_cast<unsigned>(described.size()));
+            described.push_back(job);
+            most_runs = std::max(most_runs, job.nruns);
         }
-        streams->wait(nullptr);
-    } catch (...) {
-        streams->drain();
-        throw;
+        if (described.empty())
+            continue;
+        packing::Argument a{};
+        a.jobs = reinterpret_cast<const packing::Job *>(
+            address_of(*streams->send(described.data(), described.size() * sizeof(packing::Job))));
+        streams->launch(kernel.function, std::min(grid, most_runs), packing::threads, 0, &a,
+                        static_cast<unsigned>(described.size()));
     }
+    streams->wait(nullptr);
 }
 
 // Of a dozen small buffers each call of the driver would take longer than what it does.
 void zero_ends(SharedState &state, const std::vector<BufferEnd> &ends) {
+    if (ends.empty())
+        return;
     const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
     streams->use();
     const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
+    const Drain drain(*streams);
     std::vector<packing::Zeros> pieces;
-    try {
-        for (const BufferEnd &end : ends) {
-            const size_t size = end.buffer->size, from = end.from;
-            const CUdeviceptr at = address_of(*end.buffer);
-            const size_t aligned = std::min(size, (from + 15) / 16 * 16);
-            if (size - std::min(size, from) >= filled_bytes) {
-                streams->fill(at + from, 0, size - from);
-                continue;
-            }
-            if (from < aligned) // (less than 16 bytes: the block writes byte by byte)
-                pieces.push_back({reinterpret_cast<uint8_t *>(at + from), aligned - from});
-            for (size_t done = aligned; done < size; done += zeros_of_block)
-                pieces.push_back({reinterpret_cast<uint8_t *>(at + done), std::min(zeros_of_block, size - done)});
+    for (const BufferEnd &end : ends) {
+        const size_t size = end.buffer->size, from = end.from;
+        const CUdeviceptr at = address_of(*end.buffer);
+        const size_t aligned = std::min(size, (from + 15) / 16 * 16);
+        if (size - std::min(size, from) >= driver_bytes) {
+            streams->fill(at + from, 0, size - from);
+            continue;
         }
-        if (!pieces.empty()) {
-            packing::ZeroArgument a{};
-            a.pieces = reinterpret_cast<const packing::Zeros *>(
-                address_of(*streams->send(pieces.data(), pieces.size() * sizeof(packing::Zeros))));
-            streams->launch(module->function("zero_pieces"), static_cast<unsigned>(pieces.size()), packing::threads, 0,
-                            &a);
-        }
-        streams->wait(nullptr);
-    } catch (...) {
-        streams->drain();
-        throw;
+        if (from < aligned) // (less than 16 bytes: the block writes byte by byte)
+            pieces.push_back({reinterpret_cast<uint8_t *>(at + from), aligned - from});
+        for (size_t done = aligned; done < size; done += block_bytes)
+            pieces.push_back({reinterpret_cast<uint8_t *>(at + done), std::min(block_bytes, size - done)});
     }
+    if (!pieces.empty()) {
+        packing::ZeroArgument a{};
+        a.pieces = reinterpret_cast<const packing::Zeros *>(
+            address_of(*streams->send(pieces.data(), pieces.size() * sizeof(packing::Zeros))));
+        streams->launch(module->resident("zero_pieces", packing::threads, 0).function,
+                        static_cast<unsigned>(pieces.size()), packing::threads, 0, &a);
+    }
+    streams->wait(nullptr);
 }
 
 } // namespace gpuscan::cuda

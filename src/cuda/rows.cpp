@@ -358,11 +358,13 @@ bool CudaExecution::run_windows(const std::vector<ChunkView> &chunks, DeviceRows
     const uint64_t rows_before = stats_.rows_in;
     quietly([&] {
         stats_.grouping = "rows";
+        RowKernels kernels = row_kernels(windows_source); // (before anything is queued that writes to the columns)
         std::vector<HeldColumn> columns;
         const uint64_t rows = collect_rows(chunks, columns);
-        if (rows > max_window_rows || (rows == 0 && columns.empty()))
+        if (rows > max_window_rows || (rows == 0 && columns.empty())) {
+            streams_->wait(cancel_);
             return;
-        RowKernels kernels = row_kernels(windows_source);
+        }
         done = compute_windows(kernels, program_, columns, rows, result);
         stats_.rows_out += done ? result.nrows : 0;
     });

@@ -245,7 +245,8 @@ void StreamContext::poll(const std::atomic<uint32_t> *cancel, bool spin) {
         } else {
             spin_pause();
             now = monotonic_ns();
-            gate_.note_looks(before, now);
+            if (done_address_ != 0 && !cancelled) // (a call of the driver takes longer than a look)
+                gate_.note_gap(before, now);
         }
     }
     pending_ = false;

@@ -1,7 +1,7 @@
 // What one session needs to talk to the GPU: a stream, events, a control block, and waiting that can be cancelled.
 //
 // Stream contexts are made rarely and used again (StreamContextPool). Waiting never blocks in the driver, nor calls it: the last thing in the
-// stream is a store of the wait's number into pinned memory, and that is polled, first spinning, then with short sleeps.
+// stream is a store of the wait's number into pinned memory, and that is polled, first spinning (spin.hpp says when), then with short sleeps.
 // (All sessions share one lock in the driver: what is not asked of it costs the others nothing.) When nobody waits for the
 // session any more, the control block's cancel word is set through a stream of its own, so that kernels with unbounded loops
 // end; the wait goes on until the GPU has finished, because the memory that its kernels use is about to be given away, and

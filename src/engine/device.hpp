@@ -273,7 +273,7 @@ class Device {
     virtual void zero(const std::vector<BufferEnd> &ends) = 0;
     // Decodes heap pages into columns; see decode.hpp. Returns one status per page. `cancel` may be nullptr.
     virtual void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) = 0;
-    // Moves rows of columns into other frames, in any order or at once; see frame.hpp.
+    // Moves rows of columns into other frames, all jobs at once: no two of their runs meet in a target, and none reads one; see frame.hpp.
     virtual void pack(const std::vector<PackJob> &jobs) = 0;
     // What its memory can do (tier_measure.hpp), within about a second, beside whatever else runs. False: the host's memory is all
     // that it has.

@@ -134,8 +134,8 @@ class HostDevice : public Device {
     }
 
     void pack(const std::vector<PackJob> &jobs) override {
-        for (const PackJob &job : jobs)
-            pack_rows(pool_, job);
+        for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) // (so that who relies on their order is found)
+            pack_rows(pool_, *job);
     }
 
     std::unique_ptr<Execution> prepare(const Program &program, const std::atomic<uint32_t> *cancel) override {

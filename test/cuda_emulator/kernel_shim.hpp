@@ -228,7 +228,7 @@ inline void run(void (*kernel)(void *), unsigned grid, unsigned rows, unsigned t
     block.argument = argument;
     for (unsigned i = 0; i < grid * rows; ++i) {
         blockIdx.x = i % grid;
-        blockIdx.y = i / grid;
+        blockIdx.y = rows - 1 - i / grid; // (from the last one, as no order is promised)
         block.all = Barrier();
         block.all.members = threads;
         for (unsigned w = 0; w * 32 < threads; ++w) {

@@ -807,6 +807,27 @@ TEST_F(CacheTest, RepairKeepsTheFrameOrWidensIt) {
         EXPECT_EQ(value(*first->columns.data(a->id), r), r);
 }
 
+// Fresh rows of pages that the column lacked lie among its old rows, which move into a wider frame at the same time.
+TEST_F(CacheTest, WidensAColumnThatLacksPages) {
+    Table table(50, 100);
+    const ColumnRef a = column(1), b = column(2);
+    build(table, question(table, 1, {a, b}));
+    for (uint32_t page = 10; page < 30; page += 2)
+        table.write(page, 60000 + static_cast<int32_t>(page) * 100, 100, 5000 + page); // b: beyond 2 bytes
+    EXPECT_EQ(build(table, question(table, 2, {a}, true)), 10u);
+    EXPECT_FALSE(cache.chunk(relation, 0).version->columns.data(b->id)->have.test(10));
+    EXPECT_EQ(build(table, question(table, 3, {b}, true)), 10u);
+    const ChunkRef now = cache.chunk(relation, 0).version;
+    EXPECT_EQ(now->columns.data(b->id)->frame.width, 4);
+    for (uint32_t page = 0; page < 50; ++page) {
+        EXPECT_EQ(now->pages[page].nrows, 100u);
+        for (uint32_t r = 0; r < now->pages[page].nrows; ++r) {
+            const uint32_t row = now->pages[page].row_start + r;
+            EXPECT_EQ((value(*now->columns.data(a->id), row) - r) * 2, value(*now->columns.data(b->id), row)) << page;
+        }
+    }
+}
+
 TEST_F(CacheTest, NullsCanComeWithARepair) {
     Table table(10);
     const ColumnRef a = column(1);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -68,6 +69,35 @@ inline std::vector<Frame> frames_of(Type type, int64_t base) {
     return frames;
 }
 
+struct PackCheck {
+    FramedColumn source, target;
+    std::vector<int128> want;
+    std::vector<uint8_t> want_null;
+    PackJob job;
+};
+
+// All at once, some of which have nothing to do.
+inline void check_packs(Device &device, std::vector<std::unique_ptr<PackCheck>> &checks) {
+    std::vector<PackJob> jobs;
+    for (const std::unique_ptr<PackCheck> &check : checks) {
+        PackJob nothing = check->job;
+        nothing.runs.clear();
+        jobs.push_back(nothing);
+        jobs.push_back(check->job);
+    }
+    device.pack(jobs);
+    for (const std::unique_ptr<PackCheck> &check : checks) {
+        SCOPED_TRACE("from " + std::to_string(check->source.frame.width) + " to " +
+                     std::to_string(check->target.frame.width));
+        check->target.download(device);
+        for (size_t r = 0; r < check->want.size(); ++r) {
+            ASSERT_TRUE(check->target.value[r] == check->want[r]) << "row " << r;
+            ASSERT_EQ(check->target.null[r], check->want_null[r]) << "row " << r;
+        }
+    }
+    checks.clear();
+}
+
 // Every type, from every frame into every frame, values at the edges of both.
 inline void check_pack_all(Device &device) {
     std::mt19937_64 random(7);
@@ -84,15 +114,18 @@ inline void check_pack_all(Device &device) {
             const int128 bottom = unsigned_type ? 0 : -top - 1;
             if (base.first < bottom || base.first > top || base.second < bottom || base.second > top)
                 continue;
+            SCOPED_TRACE("type " + std::to_string(t) + " base " + std::to_string(base.first));
+            std::vector<std::unique_ptr<PackCheck>> checks;
             for (Frame from : frames_of(type, base.first))
                 for (Frame to : frames_of(type, base.second)) {
                     if (is_float(type) && (!from.is_whole() || !to.is_whole()))
                         continue;
-                    SCOPED_TRACE("type " + std::to_string(t) + " from " + std::to_string(from.width) + " to " +
-                                 std::to_string(to.width) + " base " + std::to_string(base.first));
                     constexpr uint32_t rows = 300;
-                    FramedColumn source{type, from, nullptr, nullptr, {}, {}},
-                        target{type, to, nullptr, nullptr, {}, {}};
+                    auto check = std::make_unique<PackCheck>();
+                    FramedColumn &source = check->source, &target = check->target;
+                    source.type = target.type = type;
+                    source.frame = from;
+                    target.frame = to;
                     const int128 from_low = from.is_whole() ? bottom : from.base;
                     const int128 span = from.is_whole() ? top - bottom : (static_cast<int128>(1) << 8 * from.width) - 1;
                     const int128 from_high = std::min<int128>(top, from_low + span);
@@ -118,7 +151,7 @@ inline void check_pack_all(Device &device) {
                     const bool nulls = random() % 2 == 0;
                     source.upload(device, nulls);
                     target.upload(device, true);
-                    PackJob job;
+                    PackJob &job = check->job;
                     job.type = type;
                     job.from_frame = from;
                     job.to_frame = to;
@@ -127,8 +160,8 @@ inline void check_pack_all(Device &device) {
                     job.from_nulls = source.nulls.get();
                     job.to_nulls = target.nulls.get();
                     job.runs = {{0, 100, 50}, {60, 3, 33}, {200, 200, 100}, {50, 99, 1}};
-                    std::vector<int128> want = target.value;
-                    std::vector<uint8_t> want_null = target.null;
+                    std::vector<int128> &want = check->want = target.value;
+                    std::vector<uint8_t> &want_null = check->want_null = target.null;
                     for (const RowRun &run : job.runs)
                         for (uint32_t i = 0; i < run.count; ++i) {
                             const int128 v = source.value[run.from + i];
@@ -137,13 +170,9 @@ inline void check_pack_all(Device &device) {
                             want[run.to + i] = fits ? v : to.base;
                             want_null[run.to + i] = nulls ? source.null[run.from + i] : 0;
                         }
-                    device.pack({job});
-                    target.download(device);
-                    for (uint32_t r = 0; r < rows; ++r) {
-                        ASSERT_TRUE(target.value[r] == want[r]) << "row " << r;
-                        ASSERT_EQ(target.null[r], want_null[r]) << "row " << r;
-                    }
+                    checks.push_back(std::move(check));
                 }
+            check_packs(device, checks);
         }
 }
 

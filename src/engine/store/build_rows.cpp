@@ -54,7 +54,7 @@ void read_rows(Device &device, const std::vector<ColumnValues> &columns, const s
         count += run.count;
     if (count == 0)
         return;
-    // One piece of the device's memory for all of them: one job of moving, one copy.
+    // One piece of the device's memory for all of them: one call to move the rows, and one copy.
     struct Place {
         Buffer values, nulls;
     };

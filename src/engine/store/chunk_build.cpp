@@ -52,13 +52,19 @@ ChunkBuilder::ChunkBuilder(Device &device, Allocate allocate, ChunkRef base, con
     base_rows_ = work_->nrows;
 }
 
+// These pages, all known, in the order of their rows.
+std::vector<uint32_t> ChunkBuilder::by_rows(const PageBits &pages) const {
+    std::vector<uint32_t> order;
+    pages.for_each([&](uint32_t page) { order.push_back(page); });
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t a, uint32_t b) { return work_->pages[a].row_start < work_->pages[b].row_start; });
+    return order;
+}
+
 // Copies the live rows to the front of new buffers, in their order. Without the memory for it the version stays as it
 // is: garbage is only waste.
 void ChunkBuilder::compact() {
-    std::vector<uint32_t> order;
-    work_->known_pages.for_each([&](uint32_t page) { order.push_back(page); });
-    std::sort(order.begin(), order.end(),
-              [&](uint32_t a, uint32_t b) { return work_->pages[a].row_start < work_->pages[b].row_start; });
+    const std::vector<uint32_t> order = by_rows(work_->known_pages);
     auto next = std::make_shared<ChunkVersion>(*work_);
     next->nrows = 0;
     next->base_rows = nullptr;
@@ -501,8 +507,15 @@ void ChunkBuilder::finish_column(size_t column, const PageBits &pages) {
             if (!adopt(fresh, runs, next))
                 throw;
         }
-        if (had)
-            move_rows(data, {{0, 0, std::min(data.capacity, base_rows_)}}, next);
+        if (had) { // (rows of other pages may be among the fresh ones)
+            std::vector<RowRun> old;
+            for (uint32_t page : by_rows(data.have)) {
+                const PageRows &rows = work_->pages[page];
+                if (rows.nrows > 0)
+                    add_run(old, {rows.row_start, rows.row_start, rows.nrows});
+            }
+            move_rows(data, old, next);
+        }
     } else if (next.stats.any_null && !next.nulls) {
         next.nulls = zeroed(next.capacity + buffer_slack);
     }

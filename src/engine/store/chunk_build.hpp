@@ -105,6 +105,7 @@ class ChunkBuilder {
         std::vector<Decoded> windows; // in any order; those of one window of pages may overlap
     };
 
+    std::vector<uint32_t> by_rows(const PageBits &pages) const;
     void compact();
     bool place(const WindowPage &page);
     uint32_t wanted_rows() const;

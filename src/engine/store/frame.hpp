@@ -45,7 +45,7 @@ struct PackJob {
     Buffer *to = nullptr;
     const Buffer *from_nulls = nullptr; // nullptr: no row is NULL
     Buffer *to_nulls = nullptr;         // nullptr: not wanted
-    std::vector<RowRun> runs;           // no two meet in the target
+    std::vector<RowRun> runs;           // no two of a call meet in a target
 };
 
 // The job is possible: frames of the type, and buffers that hold the rows. Throws DeviceError.

@@ -1,8 +1,8 @@
 // Looking at a word for a moment before sleeping on it.
 //
-// Where a core is free, a look that lasts a moment saves a sleep and a wake-up, 5 to 10 us each. Where all cores have work, who looks keeps
-// one of them from those that he waits for. No counter tells cheaply which it is, but who looks finds out: between two looks lies less than
-// a microsecond, unless another thread has taken his core. Then all who share the gate sleep at once for a while, and try again.
+// Where a core is free, looking for a moment saves a sleep and a wake-up, 5 to 10 us each. Where all cores have work, who looks keeps
+// one of them from those that he waits for. No counter tells cheaply which it is, but who looks finds out: some looks and a question
+// for the time take 3 us, unless another thread has taken his core. Then all who share the gate sleep at once for a while, and try again.
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@ class SpinGate {
   public:
     static constexpr uint64_t longest_ns = 50000; // look, then sleep
 
-    bool is_open(uint64_t now, unsigned cores = machine_cores()) const {
+    bool is_open(uint64_t now, unsigned cores = real_cores()) const {
         return cores >= min_cores && now >= closed_until_.load(std::memory_order_relaxed);
     }
-    // What passed between two looks, by monotonic_ns(), of which the later one was now.
-    void note_looks(uint64_t before, uint64_t now) {
-        if (now - before > longest_look_ns)
+    // Somebody who has done nothing but look in between asked for the time twice (monotonic_ns()).
+    void note_gap(uint64_t before, uint64_t now) {
+        if (now - before > longest_gap_ns)
             closed_until_.store(now + closed_ns, std::memory_order_relaxed);
     }
     // Looks whether done() for longest_ns, or not at all. True: it is.
@@ -39,20 +39,21 @@ class SpinGate {
             }
             const uint64_t before = now;
             now = monotonic_ns();
-            note_looks(before, now);
+            note_gap(before, now);
         }
         return done();
     }
 
   private:
-    static unsigned machine_cores() {
+    // Those of the machine, though a container may have been given fewer.
+    static unsigned real_cores() {
         static const unsigned cores = std::thread::hardware_concurrency();
         return cores;
     }
 
     static constexpr unsigned min_cores = 3;
-    static constexpr int looks = 64; // without the clock, 3 us
-    static constexpr uint64_t longest_look_ns = 30000;
+    static constexpr int looks = 64; // between two questions for the time
+    static constexpr uint64_t longest_gap_ns = 30000;
     static constexpr uint64_t closed_ns = 20000000;
 
     std::atomic<uint64_t> closed_until_{0};
