@@ -124,9 +124,8 @@ CUdeviceptr DeviceMemory::take(size_t bytes) {
         return pool_ ? driver_->cuMemAllocAsync(&address, bytes, stream_) : driver_->cuMemAlloc(&address, bytes);
     };
     CUresult result = allocate();
-    if (result == error_out_of_memory &&
-        pool_) { // what is free may be kept here, or lie in the pool in the wrong places
-        trim(0);
+    if (result == error_out_of_memory && pool_) {
+        trim(0); // what is free may be kept here, or lie in the pool in the wrong places
         result = allocate();
     }
     if (!pool_) {
