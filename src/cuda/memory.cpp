@@ -128,12 +128,9 @@ CUdeviceptr DeviceMemory::take(size_t bytes) {
         trim(0); // what is free may be kept here, or lie in the pool in the wrong places
         result = allocate();
     }
-    if (!pool_) {
-        driver_->check(result, "cuMemAlloc");
-        return address;
-    }
-    driver_->check(result, "cuMemAllocAsync");
-    driver_->check(driver_->cuStreamSynchronize(stream_), "cuStreamSynchronize");
+    driver_->check(result, pool_ ? "cuMemAllocAsync" : "cuMemAlloc");
+    if (pool_)
+        driver_->check(driver_->cuStreamSynchronize(stream_), "cuStreamSynchronize");
     return address;
 }
 

@@ -41,25 +41,24 @@ bool describe(StreamContext &streams, const PackJob &job, packing::Job &to) {
     return true;
 }
 
-} // namespace
-
-void pack_rows(SharedState &state, const std::vector<PackJob> &jobs) {
-    for (const PackJob &job : jobs)
-        check_pack(job);
-    if (jobs.empty())
-        return;
+// work(streams, module of the kernels), and waits for what it has queued.
+template <class Work> void with_kernels(SharedState &state, const Work &work) {
     const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
-    streams->use();
     const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
     const Drain drain(*streams);
-    const Resident kernel = module->resident("pack_rows", packing::threads, 0);
+    work(*streams, *module);
+    streams->wait(nullptr);
+}
+
+void queue_jobs(SharedState &state, StreamContext &streams, const Module &module, const std::vector<PackJob> &jobs) {
+    const Resident kernel = module.resident("pack_rows", packing::threads, 0);
     const unsigned grid = state.full_grid(kernel.blocks);
     for (size_t first = 0; first < jobs.size(); first += jobs_at_once) {
         std::vector<packing::Job> described;
         uint32_t most_runs = 0;
         for (size_t i = first; i < std::min(jobs.size(), first + jobs_at_once); ++i) {
             packing::Job job{};
-            if (!describe(*streams, jobs[i], job))
+            if (!describe(streams, jobs[i], job))
                 continue;
             described.push_back(job);
             most_runs = std::max(most_runs, job.nruns);
@@ -68,28 +67,20 @@ void pack_rows(SharedState &state, const std::vector<PackJob> &jobs) {
             continue;
         packing::Argument a{};
         a.jobs = reinterpret_cast<const packing::Job *>(
-            address_of(*streams->send(described.data(), described.size() * sizeof(packing::Job))));
-        streams->launch(kernel.function, std::min(grid, most_runs), packing::threads, 0, &a,
-                        static_cast<unsigned>(described.size()));
+            address_of(*streams.send(described.data(), described.size() * sizeof(packing::Job))));
+        streams.launch(kernel.function, std::min(grid, most_runs), packing::threads, 0, &a,
+                       static_cast<unsigned>(described.size()));
     }
-    streams->wait(nullptr);
 }
 
-// Of a dozen small buffers each call of the driver would take longer than what it does.
-void zero_ends(SharedState &state, const std::vector<BufferEnd> &ends) {
-    if (ends.empty())
-        return;
-    const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
-    streams->use();
-    const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
-    const Drain drain(*streams);
+void queue_zeros(StreamContext &streams, const Module &module, const std::vector<BufferEnd> &ends) {
     std::vector<packing::Zeros> pieces;
     for (const BufferEnd &end : ends) {
         const size_t size = end.buffer->size, from = end.from;
         const CUdeviceptr at = address_of(*end.buffer);
         const size_t aligned = std::min(size, (from + 15) / 16 * 16);
         if (size - std::min(size, from) >= driver_bytes) {
-            streams->fill(at + from, 0, size - from);
+            streams.fill(at + from, 0, size - from);
             continue;
         }
         if (from < aligned) // (less than 16 bytes: the block writes byte by byte)
@@ -97,14 +88,29 @@ void zero_ends(SharedState &state, const std::vector<BufferEnd> &ends) {
         for (size_t done = aligned; done < size; done += block_bytes)
             pieces.push_back({reinterpret_cast<uint8_t *>(at + done), std::min(block_bytes, size - done)});
     }
-    if (!pieces.empty()) {
-        packing::ZeroArgument a{};
-        a.pieces = reinterpret_cast<const packing::Zeros *>(
-            address_of(*streams->send(pieces.data(), pieces.size() * sizeof(packing::Zeros))));
-        streams->launch(module->resident("zero_pieces", packing::threads, 0).function,
-                        static_cast<unsigned>(pieces.size()), packing::threads, 0, &a);
-    }
-    streams->wait(nullptr);
+    if (pieces.empty())
+        return;
+    packing::ZeroArgument a{};
+    a.pieces = reinterpret_cast<const packing::Zeros *>(
+        address_of(*streams.send(pieces.data(), pieces.size() * sizeof(packing::Zeros))));
+    streams.launch(module.resident("zero_pieces", packing::threads, 0).function, static_cast<unsigned>(pieces.size()),
+                   packing::threads, 0, &a);
+}
+
+} // namespace
+
+void pack_rows(SharedState &state, const std::vector<PackJob> &jobs) {
+    for (const PackJob &job : jobs)
+        check_pack(job);
+    if (!jobs.empty())
+        with_kernels(state,
+                     [&](StreamContext &streams, const Module &module) { queue_jobs(state, streams, module, jobs); });
+}
+
+// Of a dozen small buffers each call of the driver would take longer than what it does.
+void zero_ends(SharedState &state, const std::vector<BufferEnd> &ends) {
+    if (!ends.empty())
+        with_kernels(state, [&](StreamContext &streams, const Module &module) { queue_zeros(streams, module, ends); });
 }
 
 } // namespace gpuscan::cuda

@@ -3,7 +3,8 @@
 //
 //     LD_LIBRARY_PATH=<directory of the two libraries> GPUSCAN_EMULATOR_DIR=test/cuda_emulator build/.../unit_tests
 //
-// Freed memory is overwritten, new memory is filled with noise, and a guard behind every allocation is checked.
+// Freed memory is overwritten, new memory is filled with noise, and a guard behind every allocation is checked. With
+// GPUSCAN_EMULATOR_POOLS in the environment the device keeps small pieces for itself, as on a GPU, and these are seen no more.
 //
 // A server plans for another machine's GPU with that machine's profile and, in its environment, GPUSCAN_EMULATOR_MEMORY (GiB that
 // the GPU seems to have, 4 unless told) and, this library being preloaded, GPUSCAN_EMULATOR_CORES (processors that the machine seems to

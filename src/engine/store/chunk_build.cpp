@@ -61,6 +61,16 @@ std::vector<uint32_t> ChunkBuilder::by_rows(const PageBits &pages) const {
     return order;
 }
 
+// Where the rows of these pages are, as far as a column has them, and where they are in `to`.
+std::vector<RowRun> ChunkBuilder::runs_to(const ChunkVersion &to, const std::vector<uint32_t> &order,
+                                          const PageBits &have) const {
+    std::vector<RowRun> runs;
+    for (uint32_t page : order)
+        if (have.test(page) && work_->pages[page].nrows > 0)
+            add_run(runs, {work_->pages[page].row_start, to.pages[page].row_start, work_->pages[page].nrows});
+    return runs;
+}
+
 // Copies the live rows to the front of new buffers, in their order. Without the memory for it the version stays as it
 // is: garbage is only waste.
 void ChunkBuilder::compact() {
@@ -85,10 +95,7 @@ void ChunkBuilder::compact() {
                 to.values = zeroed(to.capacity * width + buffer_slack);
             if (from.nulls)
                 to.nulls = zeroed(to.capacity + buffer_slack);
-            std::vector<RowRun> runs;
-            for (uint32_t page : order)
-                if (from.have.test(page) && next->pages[page].nrows > 0)
-                    add_run(runs, {work_->pages[page].row_start, next->pages[page].row_start, next->pages[page].nrows});
+            const std::vector<RowRun> runs = runs_to(*next, order, from.have);
             if (from.zones)
                 for (const RowRun &run : runs)
                     move_zone_map(*from.zones, run.from, run.count, zones, run.to);
@@ -507,15 +514,8 @@ void ChunkBuilder::finish_column(size_t column, const PageBits &pages) {
             if (!adopt(fresh, runs, next))
                 throw;
         }
-        if (had) { // (rows of other pages may be among the fresh ones)
-            std::vector<RowRun> old;
-            for (uint32_t page : by_rows(data.have)) {
-                const PageRows &rows = work_->pages[page];
-                if (rows.nrows > 0)
-                    add_run(old, {rows.row_start, rows.row_start, rows.nrows});
-            }
-            move_rows(data, old, next);
-        }
+        if (had) // (rows of other pages may be among the fresh ones)
+            move_rows(data, runs_to(*work_, by_rows(data.have), data.have), next);
     } else if (next.stats.any_null && !next.nulls) {
         next.nulls = zeroed(next.capacity + buffer_slack);
     }

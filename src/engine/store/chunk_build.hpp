@@ -106,6 +106,7 @@ class ChunkBuilder {
     };
 
     std::vector<uint32_t> by_rows(const PageBits &pages) const;
+    std::vector<RowRun> runs_to(const ChunkVersion &to, const std::vector<uint32_t> &order, const PageBits &have) const;
     void compact();
     bool place(const WindowPage &page);
     uint32_t wanted_rows() const;
