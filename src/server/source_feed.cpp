@@ -138,14 +138,16 @@ void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version,
                                     PageBits &unchanged, PageBits &unknown, const std::atomic<uint32_t> *cancel) const {
     std::vector<uint32_t> list;
     pages.for_each([&](uint32_t page) {
-        if (version.pages[page].lsn != 0)
-            list.push_back(page);
+        if (version.pages[page].lsn == 0)
+            return;
+        list.push_back(page);
+        unchanged.set(page); // (nearly all are)
     });
     const RelationFile &file = Cache::file(relation_);
     const std::shared_ptr<PagePlaces> places = cache_.places(relation_, chunk, 0);
     const size_t per_task = hashed_ ? hashes_per_task : pages_per_task;
     const size_t ntasks = (list.size() + per_task - 1) / per_task;
-    std::vector<PageBits> same(ntasks), not_found(ntasks);
+    std::vector<std::vector<uint32_t>> changed(ntasks), not_found(ntasks);
     auto compare = [&](size_t task, unsigned) {
         CancelPoint(cancel).worked(0);
         const size_t end = std::min(list.size(), (task + 1) * per_task);
@@ -158,9 +160,9 @@ void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version,
             uint64_t identity = 0;
             if (!(hashed_ ? read_page_hash(pool_, tag, buffer, next, &identity)
                           : read_page_lsn(pool_, tag, buffer, &identity)))
-                not_found[task].set(page);
-            else if (identity == version.pages[page].lsn || !compare_pages)
-                same[task].set(page);
+                not_found[task].push_back(page);
+            else if (identity != version.pages[page].lsn && compare_pages)
+                changed[task].push_back(page);
         }
     };
     if (ntasks == 1)
@@ -168,8 +170,12 @@ void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version,
     else if (ntasks > 1)
         device_.pool().run(ntasks, compare);
     for (size_t task = 0; task < ntasks; ++task) {
-        unchanged |= same[task];
-        unknown |= not_found[task];
+        for (uint32_t page : changed[task])
+            unchanged.reset(page);
+        for (uint32_t page : not_found[task]) {
+            unchanged.reset(page);
+            unknown.set(page);
+        }
     }
 }
 
@@ -193,7 +199,7 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
         if (answer.unknown.any() && given == nullptr)
             return {StageState::NeedLsns, answer.unknown};
         if (answer.news)
-            cache_.confirm(relation_, request.chunk, now.version, answer.proof);
+            cache_.confirm(relation_, request.chunk, now.version, proof_of(answer.verified, asked));
         if (answer.missing.any() && request.accept_missing)
             cache_.bear_missing(relation_, request.chunk);
         if (!answer.missing.any() || request.accept_missing)
@@ -257,12 +263,13 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
         question(entry.chunk, entry.npages, entry.map_lsn, request.wal_end, request.lsns_prove != 0,
                  visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr, cancel);
     const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), asked);
-    examined.missing = answer.missing.count();
+    const bool whole = !answer.missing.any();
+    examined.missing = whole ? 0 : answer.missing.count();
     if (answer.unknown.any())
         return examined;
     const bool provable = asked.map_lsn != 0 || asked.wal_end != 0;
     if (answer.news && provable && (idle || !now.proof || now.proof->map_lsn != asked.map_lsn)) {
-        cache_.confirm(relation_, entry.chunk, now.version, answer.proof);
+        cache_.confirm(relation_, entry.chunk, now.version, proof_of(answer.verified, asked));
         if (asked.wal_end != 0)
             counters_.proved_wal_end.store(asked.wal_end, std::memory_order_relaxed);
     }

@@ -123,9 +123,10 @@ class CacheTest : public ::testing::Test {
         compared = 0;
         return check_chunk(now.version.get(), now.proof.get(), q);
     }
-    void confirm(const ChunkAnswer &answer) {
-        cache.confirm(relation, 0, cache.chunk(relation, 0).version, answer.proof);
+    void confirm(const ChunkQuestion &q, const ChunkAnswer &answer) {
+        cache.confirm(relation, 0, cache.chunk(relation, 0).version, proof_of(answer.verified, q));
     }
+    void confirm(const ChunkQuestion &q) { confirm(q, ask(q)); }
 
     // Decodes what is missing and publishes it. Returns the number of pages decoded.
     uint32_t build(const Table &table, const ChunkQuestion &q, const std::vector<uint32_t> &bad = {},
@@ -341,18 +342,19 @@ TEST_F(CacheTest, UnmovedPagesConfirmTheMap) {
     Table table(20);
     const ColumnRef a = column(1);
     build(table, question(table, 77, {a}));
-    const ChunkAnswer answer = ask(question(table, 99, {a}, true));
+    const ChunkQuestion asked = question(table, 99, {a}, true);
+    const ChunkAnswer answer = ask(asked);
     EXPECT_TRUE(answer.news);
     EXPECT_FALSE(answer.missing.any());
     const ChunkRef version = cache.chunk(relation, 0).version;
-    confirm(answer);
+    confirm(asked, answer);
     const ChunkAnswer again = ask(question(table, 99, {a}));
     EXPECT_EQ(again.covered.count(), 20u);
     EXPECT_FALSE(again.news);
     EXPECT_EQ(compared, 0u);
     EXPECT_EQ(cache.chunk(relation, 0).version, version);
     // An older look, which ends later, takes nothing away; a version that is no longer current confirms nothing.
-    confirm(ask(question(table, 98, {a}, true)));
+    confirm(question(table, 98, {a}, true));
     ChunkProof other;
     other.map_lsn = 100;
     cache.confirm(relation, 0, std::make_shared<ChunkVersion>(), other);
@@ -379,7 +381,7 @@ TEST_F(CacheTest, MapLsnStandsForPagesThatItsFinderDidNotSee) {
         if (build_it)
             EXPECT_EQ(build(table, second), 9u);
         else
-            confirm(ask(second));
+            confirm(second);
         const ChunkAnswer answer = ask(first);
         EXPECT_FALSE(answer.covered.test(4));
         EXPECT_TRUE(answer.missing.test(4));
@@ -395,7 +397,7 @@ TEST_F(CacheTest, MapLsnStandsForPagesBeyondItsFindersEnd) {
     table.write(9, 7000, 10, 9000);
     ChunkQuestion shorter = question(table, 78, {a}, true);
     shorter.visible = shorter.wanted = all_pages(8);
-    confirm(ask(shorter));
+    confirm(shorter);
     const ChunkAnswer answer = ask(question(table, 78, {a}));
     EXPECT_EQ(answer.covered.count(), 8u);
     EXPECT_EQ(answer.missing.count(), 2u);
@@ -422,7 +424,7 @@ TEST_F(CacheTest, UnmovedPagesAreRightWithoutTheMap) {
     // The map vouches for what was compared when its bit was set.
     ChunkQuestion some = question(table, 80, {a}, true);
     some.visible.reset(5);
-    confirm(ask(some));
+    confirm(some);
     ChunkQuestion later = question(table, 80, {a});
     later.visible.reset(5);
     const ChunkAnswer rest = ask(later);
@@ -448,12 +450,12 @@ TEST_F(CacheTest, EndOfWalVouchesForWhatWasComparedThere) {
     const ChunkAnswer answer = ask(q);
     EXPECT_EQ(compared, 20u);
     EXPECT_FALSE(answer.covered.test(5));
-    confirm(answer);
+    confirm(q, answer);
     EXPECT_EQ(ask(q).covered.count(), 19u);
     EXPECT_EQ(compared, 1u); // that one may still be as the version has it, for all that is known
     EXPECT_TRUE(ask(q).missing.test(5));
     q.wal_end = 499; // an older look
-    confirm(ask(q));
+    confirm(q);
     EXPECT_EQ(cache.chunk(relation, 0).proof->wal_end, 501u);
 }
 
@@ -980,9 +982,7 @@ TEST_F(CacheTest, PlannersKnowWhichPagesAreCached) {
 
     // A page changes: the others are confirmed, then it is decoded again.
     table.write(10, 1000, 100, 5000);
-    const ChunkQuestion q = question(table, 78, {a, b}, true);
-    const Cache::Snapshot now = cache.chunk(relation, 0);
-    cache.confirm(relation, 0, now.version, check_chunk(now.version.get(), now.proof.get(), q).proof);
+    confirm(question(table, 78, {a, b}, true));
     EXPECT_EQ(pages(0), 200u);
     EXPECT_EQ(pages(1), 100u);
     build(table, question(table, 78, {a}, true));

@@ -17,11 +17,12 @@ static uint32_t first_pages(const PageBits &pages) {
 
 PageBits ChunkVersion::have(const std::vector<uint32_t> &wanted) const {
     PageBits bits = known_pages;
-    for (uint32_t column : wanted) {
-        const ColumnData *data = columns.data(column);
-        if (data == nullptr)
+    for (uint32_t id : wanted) {
+        const ChunkColumns::Column *column = columns.find(id);
+        if (column == nullptr)
             return PageBits();
-        bits &= data->have;
+        if (!column->whole)
+            bits &= column->data->have;
     }
     return bits;
 }
@@ -204,26 +205,37 @@ void add_proof(ChunkProof &proof, const ChunkProof &other) {
     summarize(proof);
 }
 
+// Each query asks this of every chunk of a live table. So no set of pages is made that is not needed: one takes 0.1 to 0.2 us.
 ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, const ChunkQuestion &question) {
     ChunkAnswer answer;
     answer.missing = question.wanted;
     if (version == nullptr)
         return answer;
-    const PageBits have = version->have(question.columns) & question.wanted;
-    const PageBits cpu_only = version->cpu_only(question.columns) & question.wanted;
-    const PageBits of_use = have | cpu_only;
-    if (proof != nullptr && question.map_lsn != 0 && question.map_lsn == proof->map_lsn)
-        answer.verified |= version->known_pages & question.wanted & question.visible & proof->by_map;
+    answer.covered = version->have(question.columns);
+    answer.covered &= question.wanted;
+    if (proof != nullptr && question.map_lsn != 0 && question.map_lsn == proof->map_lsn) {
+        answer.verified = question.visible;
+        answer.verified &= proof->by_map;
+    }
     if (proof != nullptr && question.wal_end != 0 && question.wal_end == proof->wal_end)
-        answer.verified |= version->known_pages & question.wanted & proof->by_wal;
-    const PageBits others = of_use - answer.verified;
-    if (others.any())
+        answer.verified |= proof->by_wal;
+    answer.verified &= version->known_pages;
+    answer.verified &= question.wanted;
+    PageBits cpu_only, others = answer.covered;
+    if (!version->cpu_pages.empty()) {
+        cpu_only = version->cpu_only(question.columns);
+        cpu_only &= question.wanted;
+        others |= cpu_only;
+    }
+    others -= answer.verified;
+    const bool any_other = others.any();
+    if (any_other)
         question.compare(*version, others, answer.verified, answer.unknown);
-    answer.news = others.any() || proof == nullptr || proof->map_lsn != question.map_lsn;
-    if (answer.news)
-        answer.proof = proof_of(answer.verified, question);
-    answer.covered = have & answer.verified;
-    answer.missing = question.wanted - answer.covered - (cpu_only & answer.verified);
+    answer.news = any_other || proof == nullptr || proof->map_lsn != question.map_lsn;
+    answer.covered &= answer.verified;
+    answer.missing -= answer.covered;
+    if (!version->cpu_pages.empty())
+        answer.missing -= cpu_only & answer.verified;
     return answer;
 }
 
@@ -269,9 +281,9 @@ static RowsRef known_without(const ChunkVersion &version, const PageBits &pages)
 RowsRef covered_rows(const ChunkVersion &version, const PageBits &covered) {
     if (version.known_rows) {
         const PageBits others = version.known_pages - covered;
-        const uint32_t count = others.count();
-        if (count == 0)
+        if (!others.any())
             return version.known_rows;
+        const uint32_t count = others.count();
         RowsRef rows = count <= few_ranges || count <= covered.count() ? known_without(version, others) : nullptr;
         if (rows)
             return rows;

@@ -88,7 +88,7 @@ struct ChunkVersion {
             lost.push_back({base_rows->nrows, nrows});
     }
     bool known(uint32_t page) const { return known_pages.test(page); }
-    // Pages that are known and decoded in all of the columns.
+    // Pages that are known and decoded in all of the columns; of a version that is summed up.
     PageBits have(const std::vector<uint32_t> &columns) const;
     // Pages that are known to be beyond the device when these columns are wanted.
     PageBits cpu_only(const std::vector<uint32_t> &columns) const;
@@ -152,8 +152,7 @@ struct ChunkAnswer {
     PageBits covered;  // wanted, verified, and decoded in every column
     PageBits missing;  // wanted, to be decoded
     PageBits unknown;  // cached, but their LSNs could not be compared (they are `missing`, too)
-    bool news = false; // something was found that the proof did not say
-    ChunkProof proof;  // what is proved now
+    bool news = false; // something was found that the proof did not say: proof_of(verified) does
 };
 
 // `version` and `proof` may be nullptr.

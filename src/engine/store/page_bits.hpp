@@ -11,7 +11,8 @@ namespace gpuscan {
 
 class PageBits {
   public:
-    static constexpr size_t words = (pages_per_chunk + 63) / 64;
+    // Whole cache lines: compilers use vectors for loops without a rest.
+    static constexpr size_t words = (pages_per_chunk + 511) / 512 * 8;
     static constexpr size_t bytes = (pages_per_chunk + 7) / 8; // on the wire
 
     bool test(uint32_t page) const { return word_[page / 64] >> (page % 64) & 1; }
@@ -78,7 +79,6 @@ class PageBits {
 
     // From and to the wire; bits of pages from `npages` on are dropped.
     void read(const void *from, uint32_t npages) {
-        word_.back() = 0;
         memcpy(word_.data(), from, bytes);
         drop_from(npages);
     }

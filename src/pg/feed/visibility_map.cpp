@@ -51,18 +51,23 @@ bool all_visible(const char *map, uint32 npages) {
     return (~common & UINT64CONST(0x5555555555555555)) == 0;
 }
 
-// The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set.
+// The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set. Most words of a live table's map have all of
+// them, and every query reads the maps of all its chunks: only the others are looked at bit by bit.
 uint32 take_bits(uint8 *to, const uint8 *map, uint32 npages) {
-    memset(to, 0, bitmap_bytes_aligned);
+    constexpr uint64 visible = UINT64CONST(0x5555555555555555);
+    uint32 set = npages;
+    set_bits(to, npages);
     for (uint32 page = 0; page < npages; page += 32) {
         uint64 word;
         memcpy(&word, map + page / 4, sizeof word);
-        uint32 bits = even_bits(word);
-        if (npages - page < 32)
-            bits &= (uint32(1) << (npages - page)) - 1;
+        if ((word & visible) == visible)
+            continue;
+        const uint32 pages = npages - page < 32 ? npages - page : 32;
+        const uint32 bits = even_bits(word) & static_cast<uint32>((UINT64CONST(1) << pages) - 1);
         memcpy(to + page / 8, &bits, sizeof bits);
+        set -= pages - static_cast<uint32>(pg_popcount32(bits));
     }
-    return static_cast<uint32>(pg_popcount(reinterpret_cast<const char *>(to), bitmap_bytes_aligned));
+    return set;
 }
 
 // LSN and bits in one hold of the lock; false: there is no such map page.
