@@ -6,7 +6,7 @@ Usage: bench/trickle.sh [OPTION]...
 
 Runs the 13 queries of the Star Schema Benchmark one after the other, in one session, for some seconds, over tables that bench/ssb.sh
 has loaded: first while nobody writes, then beside pgbench, which updates one order and inserts one at a time, then six times
-after that. The table has medians and 99th percentiles, and both against the median without writers. Autovacuum stays as it is.
+after that, in a session that has run them before. The table has medians and 99th percentiles, and both against the median without writers. Autovacuum stays as it is.
 
   --seconds N       beside writers (default 60); without them a quarter as long
   --rate N          orders updated and orders inserted a second (default 500)
@@ -46,11 +46,16 @@ UPDATE lineorder SET lo_tax = lo_tax WHERE lo_orderkey = :updated;
 INSERT INTO lineorder SELECT * FROM lineorder WHERE lo_orderkey = :inserted;
 EOT
 
-# times_of ROUNDS SECONDS: of all executions, in their order
+# rounds_of NUMBER: the queries so often
+rounds_of() {
+    awk -v rounds="$1" '{ query[NR] = $0 } END { while (rounds-- > 0) for (i = 1; i <= NR; ++i) print query[i] }' "$work/once.sql"
+}
+# times_of SECONDS: of all executions of a script's statements, in their order
 times_of() {
-    awk -v rounds="$1" 'BEGIN { print "\\timing on" } { query[NR] = $0 } END { while (rounds-- > 0) for (i = 1; i <= NR; ++i) print query[i] }' \
-        "$work/once.sql" >"$work/loop.sql"
-    PGOPTIONS="$(session_options) -c gpuscan.offload=$offload" timeout "$2" psql -Xq -v ON_ERROR_STOP=1 -o /dev/null -f "$work/loop.sql" |
+    local script
+    script=$(mktemp "$work/XXXXXX.sql")
+    { echo '\timing on' && cat; } >"$script"
+    PGOPTIONS="$(session_options) -c gpuscan.offload=$offload" timeout "$1" psql -Xq -v ON_ERROR_STOP=1 -o /dev/null -f "$script" |
         awk '$1 == "Time:" { print $2 }'
 }
 # of_query NUMBER QUANTILE FILE, without the first three rounds
@@ -60,15 +65,18 @@ of_query() {
 }
 
 machine
-times_of 3 600 >/dev/null # (brings the columns, and compiles)
+rounds_of 3 | times_of 600 >/dev/null # (brings the columns, and compiles)
 sleep 1
-times_of $((seconds * 25)) $((seconds / 4)) >"$work/static" || true # (timeout)
+rounds_of $((seconds * 25)) | times_of $((seconds / 4)) >"$work/static" || true # (timeout)
 pgbench -n -c 4 -j 4 -R "$rate" -T $((seconds + 2)) -f "$work/write.sql" >"$work/writers" 2>&1 &
+writers=$!
 sleep 1
-times_of $((seconds * 100)) "$seconds" >"$work/beside" || true
+rounds_of $((seconds * 100)) | times_of "$seconds" >"$work/beside" || true
+{ rounds_of 3 && echo "\\! until [ -e '$work/written' ]; do sleep 0.02; done" && rounds_of 6; } | times_of 600 >"$work/after" &
+wait "$writers" || true
+touch "$work/written"
 wait
 grep -q '^tps' "$work/writers" || { cat "$work/writers" >&2; fail "pgbench failed"; }
-times_of 6 600 >"$work/after"
 
 start_table query:8 static_ms beside_ms ratio:8 p99_ms:8 p99_ratio
 for i in "${!queries[@]}"; do
@@ -76,7 +84,7 @@ for i in "${!queries[@]}"; do
     row "$(basename "${queries[i]}" .sql)" "$static" "$beside" "$(ratio "$beside" "$static")" "$p99" "$(ratio "$p99" "$static")"
 done
 awk -F, 'NR > 1 { s += $2; b += $3 } END { printf "sums of medians: %.1f ms, %.1f beside writers, %.2f times\n", s, b, b / s }' "$csv"
-awk -v n="${#queries[@]}" '{ s += $1 } NR % n == 0 { printf "%s%.1f", (NR > n ? ", " : "sums after writing: "), s; s = 0 } END { print " ms" }' "$work/after"
+awk -v n="${#queries[@]}" 'NR > 3 * n { s += $1 } NR > 3 * n && NR % n == 0 { printf "%s%.1f", (NR > 4 * n ? ", " : "sums after writing: "), s; s = 0 } END { print " ms" }' "$work/after"
 grep -E '^(tps|latency average)' "$work/writers"
 if ((compare)); then
     for query in "${queries[@]}"; do

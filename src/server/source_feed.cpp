@@ -719,13 +719,11 @@ bool SourceFeed::identify(BuildIdentity &identity) const {
 
 bool SourceFeed::identify_rows(size_t max_bytes, size_t max_uncached, BuildIdentity &identity) const {
     const size_t uncached = (decoded_ ? decoded_->count() : 0) + (batched_ ? batched_->count() : 0);
-    size_t bytes = uncached * row_bytes(column_types());
-    for (const HeldChunk &held : held_)
-        bytes += mask_bytes(*held.rows);
-    if (bytes > max_bytes || uncached > max_uncached || (uncached > 0 && columns_.empty()))
+    if (uncached * row_bytes(column_types()) > max_bytes || uncached > max_uncached ||
+        (uncached > 0 && columns_.empty()))
         return false;
     for (const HeldChunk &held : held_)
-        identity.put_mask(held.rows->nrows, full_mask(*held.rows));
+        identity.put_chunk(held.rows);
     std::string rows;
     try {
         if (decoded_)

@@ -1,6 +1,8 @@
 // Join tables that outlive their execution: found again by equal bytes over living columns only, the oldest leave first.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "engine/ir/build_fingerprint.hpp"
 #include "engine/ir/build_identity.hpp"
 #include "engine/store/cached_join_tables.hpp"
@@ -96,15 +98,72 @@ TEST(CachedJoinTablesTest, TablesInUseStay) {
     EXPECT_EQ(tables.find(identity("used", {}), 0).table, used);
 }
 
+// Of one chunk; `mask` empty: it has none.
+BuildIdentity masked(uint32_t nrows, const std::vector<uint64_t> &mask, const std::string &uncached = "") {
+    BuildIdentity identity;
+    ChunkRows rows;
+    rows.nrows = nrows;
+    if (!mask.empty())
+        rows.mask = std::make_shared<const std::vector<uint64_t>>(mask);
+    identity.put_chunk(std::make_shared<ChunkRows>(rows));
+    identity.put_uncached(uncached);
+    return identity;
+}
+
+// Chunks that share a mask, or not, without ranges that meet, lie in one word or many, or behind one's end: as all rows one by one say.
+TEST(CompareRowsTest, FindsUnlikeWordsWhateverIsShared) {
+    std::mt19937 random(7);
+    const auto below = [&random](uint32_t n) { return std::uniform_int_distribution<uint32_t>(0, n - 1)(random); };
+    const auto some_mask = [&] {
+        std::vector<uint64_t> words(20);
+        for (uint64_t &word : words)
+            word = below(3) == 0 ? uint64_t(random()) << 32 | random() : ~uint64_t(0);
+        return std::make_shared<const std::vector<uint64_t>>(words);
+    };
+    size_t alike = 0;
+    for (int round = 0; round < 2000; ++round) {
+        const RowMask shared = below(2) ? some_mask() : nullptr;
+        const auto rows = [&] {
+            ChunkRows rows;
+            rows.nrows = 1 + below(20 * 64);
+            rows.mask = below(4) != 0 ? shared : some_mask();
+            for (uint32_t at = below(200); at < rows.nrows && at < 20 * 64; at += 1 + below(300)) {
+                const uint32_t first = at;
+                at += 1 + below(below(2) ? 5 : 200);
+                rows.without.push_back({first, std::min(at, rows.nrows)});
+            }
+            return rows;
+        };
+        ChunkRows a = rows(), b = below(2) ? a : rows();
+        if (below(2))
+            b.nrows = a.nrows;
+        while (!b.without.empty() && b.without.back().end > b.nrows)
+            b.without.pop_back();
+        if (!b.without.empty() && below(2))
+            b.without.erase(b.without.begin() + below(static_cast<uint32_t>(b.without.size())));
+        const size_t words = 20;
+        const std::vector<uint64_t> all_a = row_words(a, 0, words), all_b = row_words(b, 0, words);
+        std::vector<size_t> want, found;
+        for (size_t word = 0; word < words; ++word)
+            if (all_a[word] != all_b[word])
+                want.push_back(word);
+        EXPECT_TRUE(each_unlike_word(a, b, [&](size_t word, uint64_t in_a, uint64_t in_b) {
+            EXPECT_EQ(in_a, all_a[word]);
+            EXPECT_EQ(in_b, all_b[word]);
+            found.push_back(word);
+            return true;
+        }));
+        ASSERT_EQ(found, want) << "round " << round;
+        alike += want.empty();
+        EXPECT_EQ(each_unlike_word(a, b, [](size_t, uint64_t, uint64_t) { return false; }), want.empty());
+    }
+    EXPECT_GT(alike, 50u);
+    EXPECT_LT(alike, 1500u);
+}
+
 // A chunk whose row r has the value values[r]: of those that the identities do not share only these are compared, in any order.
 TEST(CompareRowsTest, SeesWhichRowsAreOthers) {
     const std::string values = "abcdefghijabXd";
-    auto masked = [](uint32_t nrows, std::vector<uint64_t> mask, const std::string &uncached = "") {
-        BuildIdentity identity;
-        identity.put_mask(nrows, mask);
-        identity.put_uncached(uncached);
-        return identity;
-    };
     size_t looked_at = 0;
     auto compare = [&](const BuildIdentity &a, const BuildIdentity &b, size_t most = 100) {
         looked_at = 0;
@@ -130,12 +189,6 @@ TEST(CompareRowsTest, SeesWhichRowsAreOthers) {
 // Rows that only one of both has are told if somebody asks, equal ones as often as one has more of them.
 TEST(CompareRowsTest, TellsWhichRowsAreOthers) {
     const std::string values = "abcdefghijabXdaa";
-    auto masked = [](uint32_t nrows, std::vector<uint64_t> mask, const std::string &uncached = "") {
-        BuildIdentity identity;
-        identity.put_mask(nrows, mask);
-        identity.put_uncached(uncached);
-        return identity;
-    };
     OtherRows others;
     auto compare = [&](const BuildIdentity &a, const BuildIdentity &b, size_t most = 100) {
         others = OtherRows();

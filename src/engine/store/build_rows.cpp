@@ -6,11 +6,15 @@
 
 namespace gpuscan {
 
-void BuildIdentity::put_mask(uint32_t nrows, const std::vector<uint64_t> &mask) {
-    put(nrows);
-    put(mask.size());
-    chunks.push_back({nrows, bytes.size(), mask.size()});
-    bytes.append(reinterpret_cast<const char *>(mask.data()), mask.size() * sizeof(uint64_t));
+void BuildIdentity::put_chunk(const RowsRef &rows) {
+    put(rows->nrows);
+    put(rows->mask.get());
+    put(rows->without.size());
+    for (const RowRange &range : rows->without) {
+        put(range.first);
+        put(range.end);
+    }
+    chunks.push_back(rows);
 }
 
 void BuildIdentity::put_uncached(const std::string &rows) {
@@ -103,20 +107,6 @@ void read_rows(Device &device, const std::vector<ColumnValues> &columns, const s
 
 namespace {
 
-// Rows 64 * i to 64 * i + 63 of those that the mask lets through.
-uint64_t word(const BuildIdentity &identity, const BuildIdentity::Mask &mask, size_t i) {
-    const size_t first = 64 * i;
-    if (first >= mask.nrows)
-        return 0;
-    const size_t left = mask.nrows - first;
-    uint64_t bits = left >= 64 ? ~uint64_t(0) : (uint64_t(1) << left) - 1;
-    if (mask.words == 0)
-        return bits;
-    uint64_t own;
-    memcpy(&own, identity.bytes.data() + mask.at + i * sizeof own, sizeof own);
-    return bits & own;
-}
-
 struct Rows {
     std::vector<RowRun> runs;
     uint32_t count = 0;
@@ -176,16 +166,13 @@ int64_t compare_rows(const BuildIdentity &a, const BuildIdentity &b, size_t row_
     size_t count_a = row_bytes == 0 ? 0 : values_a.size() / row_bytes,
            count_b = row_bytes == 0 ? 0 : values_b.size() / row_bytes;
     for (size_t chunk = 0; chunk < a.chunks.size(); ++chunk) {
-        const size_t nrows = std::max(a.chunks[chunk].nrows, b.chunks[chunk].nrows);
-        for (size_t i = 0; 64 * i < nrows; ++i) {
-            const uint64_t in_a = word(a, a.chunks[chunk], i), in_b = word(b, b.chunks[chunk], i);
-            if (in_a == in_b)
-                continue;
-            only_a[chunk].add_word(64 * i, in_a & ~in_b);
-            only_b[chunk].add_word(64 * i, in_b & ~in_a);
-            if (only_a[chunk].count + only_b[chunk].count > most)
-                return -1;
-        }
+        const auto note = [&](size_t word, uint64_t in_a, uint64_t in_b) {
+            only_a[chunk].add_word(64 * word, in_a & ~in_b);
+            only_b[chunk].add_word(64 * word, in_b & ~in_a);
+            return only_a[chunk].count + only_b[chunk].count <= most;
+        };
+        if (!each_unlike_word(*a.chunks[chunk], *b.chunks[chunk], note))
+            return -1;
         count_a += only_a[chunk].count;
         count_b += only_b[chunk].count;
     }

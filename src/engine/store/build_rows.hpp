@@ -22,17 +22,13 @@
 namespace gpuscan {
 
 struct BuildIdentity {
-    struct Mask { // of a chunk: where its words are in `bytes`; none: all rows
-        uint32_t nrows;
-        size_t at, words;
-    };
     struct Part { // of `bytes`
         size_t at, size;
     };
     std::string bytes;                       // compared in full
     size_t described = 0;                    // of them: what is computed of which relations; 0: it is not known
     size_t computed = 0;                     // of them: the same, and of which buffers; behind it which rows
-    std::vector<Mask> chunks;                // of all of the source's relations
+    std::vector<RowsRef> chunks;             // the rows of each, of all of the source's relations
     std::vector<Part> uncached;              // values of rows in no cache, as read_rows() writes them
     std::vector<std::weak_ptr<Buffer>> read; // by address
     std::vector<RelationFile> relations;     // whose rows it reads itself, not the tables that it probes
@@ -46,7 +42,8 @@ struct BuildIdentity {
         uncached.clear();
         read.clear();
     }
-    void put_mask(uint32_t nrows, const std::vector<uint64_t> &mask); // empty: all rows
+    // Of the next chunk. Its mask, which versions and queries share (chunk.hpp), is known by its address: it lives as long as the identity.
+    void put_chunk(const RowsRef &rows);
     void put_uncached(const std::string &rows);
 };
 

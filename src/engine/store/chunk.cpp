@@ -2,6 +2,8 @@
 #include "engine/store/chunk.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 namespace gpuscan {
 
@@ -243,18 +245,46 @@ size_t mask_bytes(const ChunkRows &rows) {
     return rows.mask || !rows.without.empty() ? words_of(rows) * sizeof(uint64_t) : 0;
 }
 
-std::vector<uint64_t> full_mask(const ChunkRows &rows) {
-    if (!rows.mask && rows.without.empty())
-        return {};
-    const size_t words = words_of(rows);
-    std::vector<uint64_t> mask = rows.mask ? std::vector<uint64_t>(rows.mask->begin(), rows.mask->begin() + words)
-                                           : std::vector<uint64_t>(words, ~uint64_t(0));
-    for (const RowRange &range : rows.without)
-        if (range.first < rows.nrows)
-            clear_ranges(mask, {{range.first, std::min(range.end, rows.nrows)}});
-    if (rows.nrows % 64 != 0)
-        mask.back() &= (uint64_t(1) << rows.nrows % 64) - 1;
-    return mask;
+std::vector<uint64_t> row_words(const ChunkRows &rows, size_t first, size_t end) {
+    std::vector<uint64_t> words = mask_words(rows, first, end);
+    for (size_t word = std::max<size_t>(first, rows.nrows / 64); word < end; ++word)
+        words[word - first] &= word == rows.nrows / 64 ? (uint64_t(1) << rows.nrows % 64) - 1 : 0;
+    return words;
+}
+
+// The words, in order, in which they may have other rows: where one is without a range and the other is not, and behind the first one's end.
+static std::vector<RowRange> unlike_words(const ChunkRows &a, const ChunkRows &b) {
+    const uint32_t least = std::min(a.nrows, b.nrows), end = std::max(a.nrows, b.nrows);
+    std::vector<RowRange> ranges;
+    if (a.mask != b.mask)
+        ranges.push_back({0, end});
+    else
+        std::set_symmetric_difference(
+            a.without.begin(), a.without.end(), b.without.begin(), b.without.end(), std::back_inserter(ranges),
+            [](const RowRange &x, const RowRange &y) { return std::tie(x.first, x.end) < std::tie(y.first, y.end); });
+    if (least < end)
+        ranges.push_back({least, end});
+    std::sort(ranges.begin(), ranges.end(), [](const RowRange &x, const RowRange &y) { return x.first < y.first; });
+    std::vector<RowRange> words;
+    for (const RowRange &range : ranges) {
+        const uint32_t first = range.first / 64, last = (std::min(range.end, end) + 63) / 64;
+        if (!words.empty() && first <= words.back().end)
+            words.back().end = std::max(words.back().end, last);
+        else if (first < last)
+            words.push_back({first, last});
+    }
+    return words;
+}
+
+bool each_unlike_word(const ChunkRows &a, const ChunkRows &b, const UnlikeWord &f) {
+    for (const RowRange &range : unlike_words(a, b)) {
+        const std::vector<uint64_t> in_a = row_words(a, range.first, range.end),
+                                    in_b = row_words(b, range.first, range.end);
+        for (size_t i = 0; i < in_a.size(); ++i)
+            if (in_a[i] != in_b[i] && !f(range.first + i, in_a[i], in_b[i]))
+                return false;
+    }
+    return true;
 }
 
 // The rows of all known pages but these; nullptr: that takes too many ranges. (Pages that VACUUM has cut off may be many, and have
