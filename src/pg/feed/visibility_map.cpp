@@ -2,6 +2,7 @@
 //
 // Both are read in one hold of the page's SHARE lock. Who sets a bit does it before the LSN, both under the EXCLUSIVE lock: without ours, a
 // new bit could be seen with the old LSN (feed_relation.cpp).
+#include "engine/store/page_bits.hpp"
 #include "pg/feed/feed.h"
 
 namespace gpuscan {
@@ -26,16 +27,6 @@ constexpr bool lock_map = (GPUSCAN_TEST_NO_BARRIER & 2) == 0;
 constexpr uint32 map_bytes = BLCKSZ - MAXALIGN(SizeOfPageHeaderData);
 static_assert(map_bytes * 4 == pages_per_chunk && map_bytes % 8 == 0, "a map page has two bits per heap page");
 
-// The even bits of a word, pushed together.
-uint32 even_bits(uint64 word) {
-    word &= UINT64CONST(0x5555555555555555);
-    word = (word | word >> 1) & UINT64CONST(0x3333333333333333);
-    word = (word | word >> 2) & UINT64CONST(0x0f0f0f0f0f0f0f0f);
-    word = (word | word >> 4) & UINT64CONST(0x00ff00ff00ff00ff);
-    word = (word | word >> 8) & UINT64CONST(0x0000ffff0000ffff);
-    return static_cast<uint32>(word | word >> 16);
-}
-
 // Every page of the chunk is all-visible: the common case, and cheap to see.
 bool all_visible(const char *map, uint32 npages) {
     uint64 common = ~UINT64CONST(0), word;
@@ -51,23 +42,28 @@ bool all_visible(const char *map, uint32 npages) {
     return (~common & UINT64CONST(0x5555555555555555)) == 0;
 }
 
-// The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set. Most words of a live table's map have all of
-// them, and every query reads the maps of all its chunks: only the others are looked at bit by bit.
-uint32 take_bits(uint8 *to, const uint8 *map, uint32 npages) {
-    constexpr uint64 visible = UINT64CONST(0x5555555555555555);
-    uint32 set = npages;
-    set_bits(to, npages);
-    for (uint32 page = 0; page < npages; page += 32) {
-        uint64 word;
-        memcpy(&word, map + page / 4, sizeof word);
-        if ((word & visible) == visible)
-            continue;
-        const uint32 pages = npages - page < 32 ? npages - page : 32;
-        const uint32 bits = even_bits(word) & static_cast<uint32>((UINT64CONST(1) << pages) - 1);
-        memcpy(to + page / 8, &bits, sizeof bits);
-        set -= pages - static_cast<uint32>(pg_popcount32(bits));
+// A map page's bytes, two by two: eight heap pages. Rounded up, so that compilers use vectors for loops over them.
+struct MapPairs {
+    uint16 pairs[4096];
+};
+static_assert(sizeof(MapPairs::pairs) >= map_bytes && PageBits::bytes * 2 == map_bytes,
+              "a byte of bits for two of the map");
+
+// The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set. Without branches: a query reads the maps of all
+// chunks of a live table, and which of their words have all bits is not to be foretold.
+uint32 take_bits(uint8 *to, const MapPairs &map, uint32 npages) {
+    uint8 bits[lengthof(map.pairs)];
+    for (Size i = 0; i < lengthof(map.pairs); ++i) {
+        uint16 pair = map.pairs[i] & 0x5555;
+        pair = (pair | pair >> 1) & 0x3333;
+        pair = (pair | pair >> 2) & 0x0f0f;
+        bits[i] = static_cast<uint8>(pair | pair >> 4);
     }
-    return set;
+    PageBits visible;
+    visible.read(bits, npages);
+    memset(to, 0, bitmap_bytes_aligned);
+    visible.write(to);
+    return visible.count();
 }
 
 // LSN and bits in one hold of the lock; false: there is no such map page.
@@ -76,14 +72,14 @@ bool read_map(ChunkFeed *feed, XLogRecPtr *lsn, uint8 *bits, uint32 *set) {
     visibilitymap_get_status(feed->relation, feed->first, &feed->map_buffer);
     if (!BufferIsValid(feed->map_buffer))
         return false;
-    uint8 map[map_bytes];
+    MapPairs map = {};
     if (lock_map)
         LockBuffer(feed->map_buffer, BUFFER_LOCK_SHARE);
     Page page = BufferGetPage(feed->map_buffer);
     *lsn = PageGetLSN(page);
     const bool all = all_visible(PageGetContents(page), feed->npages);
     if (!all)
-        memcpy(map, PageGetContents(page), map_bytes);
+        memcpy(map.pairs, PageGetContents(page), map_bytes);
     if (lock_map)
         LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
     if (all)
