@@ -24,21 +24,22 @@ packing::Side side(Frame frame, const Buffer *values, const Buffer *nulls) {
     return s;
 }
 
-// False: there is nothing to do.
-bool describe(StreamContext &streams, const PackJob &job, packing::Job &to) {
-    std::vector<packing::Run> pieces;
+// Adds the job, and its pieces to `runs`; nothing, where there is nothing to do.
+void describe(const PackJob &job, std::vector<packing::Job> &jobs, std::vector<packing::Run> &runs) {
+    if (job.to_nulls == nullptr && job.to_frame.bytes(job.type) == 0)
+        return;
+    const size_t first = runs.size();
     for (const RowRun &run : job.runs)
         for (uint32_t done = 0; done < run.count; done += piece_rows)
-            pieces.push_back({run.from + done, run.to + done, std::min(piece_rows, run.count - done)});
-    if (pieces.empty() || (job.to_nulls == nullptr && job.to_frame.bytes(job.type) == 0))
-        return false;
-    to.runs = reinterpret_cast<const packing::Run *>(
-        address_of(*streams.send(pieces.data(), pieces.size() * sizeof(packing::Run))));
-    to.nruns = static_cast<uint32_t>(pieces.size());
+            runs.push_back({run.from + done, run.to + done, std::min(piece_rows, run.count - done)});
+    if (runs.size() == first)
+        return;
+    packing::Job to{};
+    to.nruns = static_cast<uint32_t>(runs.size() - first);
     to.type = static_cast<uint32_t>(job.type);
     to.from = side(job.from_frame, job.from, job.from_nulls);
     to.to = side(job.to_frame, job.to, job.to_nulls);
-    return true;
+    jobs.push_back(to);
 }
 
 // work(streams, module of the kernels), and waits for what it has queued.
@@ -50,24 +51,30 @@ template <class Work> void with_kernels(SharedState &state, const Work &work) {
     streams->wait(nullptr);
 }
 
+template <class T> const T *sent(StreamContext &streams, const std::vector<T> &items) {
+    return reinterpret_cast<const T *>(address_of(*streams.send(items.data(), items.size() * sizeof(T))));
+}
+
+// (A copy for each job would take longer than moving a few rows.)
 void queue_jobs(SharedState &state, StreamContext &streams, const Module &module, const std::vector<PackJob> &jobs) {
     const Resident kernel = module.resident("pack_rows", packing::threads, 0);
     const unsigned grid = state.full_grid(kernel.blocks);
     for (size_t first = 0; first < jobs.size(); first += jobs_at_once) {
         std::vector<packing::Job> described;
-        uint32_t most_runs = 0;
-        for (size_t i = first; i < std::min(jobs.size(), first + jobs_at_once); ++i) {
-            packing::Job job{};
-            if (!describe(streams, jobs[i], job))
-                continue;
-            described.push_back(job);
-            most_runs = std::max(most_runs, job.nruns);
-        }
+        std::vector<packing::Run> runs;
+        for (size_t i = first; i < std::min(jobs.size(), first + jobs_at_once); ++i)
+            describe(jobs[i], described, runs);
         if (described.empty())
             continue;
+        const packing::Run *next = sent(streams, runs);
+        uint32_t most_runs = 0;
+        for (packing::Job &job : described) {
+            job.runs = next;
+            next += job.nruns;
+            most_runs = std::max(most_runs, job.nruns);
+        }
         packing::Argument a{};
-        a.jobs = reinterpret_cast<const packing::Job *>(
-            address_of(*streams.send(described.data(), described.size() * sizeof(packing::Job))));
+        a.jobs = sent(streams, described);
         streams.launch(kernel.function, std::min(grid, most_runs), packing::threads, 0, &a,
                        static_cast<unsigned>(described.size()));
     }
@@ -91,8 +98,7 @@ void queue_zeros(StreamContext &streams, const Module &module, const std::vector
     if (pieces.empty())
         return;
     packing::ZeroArgument a{};
-    a.pieces = reinterpret_cast<const packing::Zeros *>(
-        address_of(*streams.send(pieces.data(), pieces.size() * sizeof(packing::Zeros))));
+    a.pieces = sent(streams, pieces);
     streams.launch(module.resident("zero_pieces", packing::threads, 0).function, static_cast<unsigned>(pieces.size()),
                    packing::threads, 0, &a);
 }
