@@ -6,7 +6,8 @@ Usage: bench/trickle.sh [OPTION]...
 
 Runs the 13 queries of the Star Schema Benchmark one after the other, in one session, for some seconds, over tables that bench/ssb.sh
 has loaded: first while nobody writes, then beside pgbench, which updates one order and inserts one at a time, then six times
-after that, in a session that has run them before. The table has medians and 99th percentiles, and both against the median without writers. Autovacuum stays as it is.
+after that, in a session that has run them before, beside it. The table has medians and 99th percentiles, and both against the
+median without writers. Autovacuum stays as it is.
 
   --seconds N       beside writers (default 60); without them a quarter as long
   --rate N          orders updated and orders inserted a second (default 500)
@@ -58,6 +59,7 @@ times_of() {
     PGOPTIONS="$(session_options) -c gpuscan.offload=$offload" timeout "$1" psql -Xq -v ON_ERROR_STOP=1 -o /dev/null -f "$script" |
         awk '$1 == "Time:" { print $2 }'
 }
+write_for() { pgbench -n -c 4 -j 4 -R "$rate" -T "$1" -f "$work/write.sql"; }
 # of_query NUMBER QUANTILE FILE, without the first three rounds
 of_query() {
     awk -v q="$1" -v n="${#queries[@]}" 'NR > 3 * n && (NR - 1) % n == q' "$3" | sort -g |
@@ -68,14 +70,23 @@ machine
 rounds_of 3 | times_of 600 >/dev/null # (brings the columns, and compiles)
 sleep 1
 rounds_of $((seconds * 25)) | times_of $((seconds / 4)) >"$work/static" || true # (timeout)
-pgbench -n -c 4 -j 4 -R "$rate" -T $((seconds + 2)) -f "$work/write.sql" >"$work/writers" 2>&1 &
+write_for $((seconds + 2)) >"$work/writers" 2>&1 &
 writers=$!
 sleep 1
 rounds_of $((seconds * 100)) | times_of "$seconds" >"$work/beside" || true
-{ rounds_of 3 && echo "\\! until [ -e '$work/written' ]; do sleep 0.02; done" && rounds_of 6; } | times_of 600 >"$work/after" &
 wait "$writers" || true
+# The last writers end after this session's first rounds, which bring what has been written so far.
+{
+    rounds_of 3
+    echo "\\! touch '$work/warm'"
+    echo "\\! while [ -d '$work' ] && ! [ -e '$work/written' ]; do sleep 0.02; done"
+    rounds_of 6
+} | times_of 600 >"$work/after" &
+after=$!
+until [ -e "$work/warm" ] || ! kill -0 "$after" 2>/dev/null; do sleep 0.1; done
+write_for 2 >"$work/last_writers" 2>&1 || fail "pgbench failed"
 touch "$work/written"
-wait
+wait "$after" || fail "the queries after writing failed"
 grep -q '^tps' "$work/writers" || { cat "$work/writers" >&2; fail "pgbench failed"; }
 
 start_table query:8 static_ms beside_ms ratio:8 p99_ms:8 p99_ratio

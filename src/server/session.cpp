@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t build_part = 4; // room is made for a hash table up to this part of the device's memory
 constexpr size_t max_identity_bytes = size_t(1)
-                                      << 20; // a build with larger lookups, masks, or values is not recognised
+                                      << 20; // a build with larger lookups, places, or values is not recognised
 // The values of so many rows are looked at to find that a build's rows are the same as before, or of one row in so many. On 2 cores
 // a row takes 0.2 us to compare and 0.01 us to build.
 constexpr size_t compared_rows = 512, compared_part = 32;
@@ -386,7 +386,7 @@ bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIde
         if (identity.bytes.size() > most ||
             !feed->identify_rows(most - identity.bytes.size(), most_compared(*device_->device, input.rows), identity))
             return false;
-    return true;
+    return identity.bytes.size() <= most;
 }
 
 // Does the former table's build have the same rows? See compare_rows().

@@ -1,7 +1,9 @@
 // Join tables that outlive their execution: found again by equal bytes over living columns only, the oldest leave first.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <utility>
 
 #include "engine/ir/build_fingerprint.hpp"
 #include "engine/ir/build_identity.hpp"
@@ -110,46 +112,57 @@ BuildIdentity masked(uint32_t nrows, const std::vector<uint64_t> &mask, const st
     return identity;
 }
 
-// Chunks that share a mask, or not, without ranges that meet, lie in one word or many, or behind one's end: as all rows one by one say.
+// Does row r take part? One bit, and one range after the other.
+bool has_row(const ChunkRows &rows, uint32_t row) {
+    if (row >= rows.nrows)
+        return false;
+    if (rows.mask && row / 64 < rows.mask->size() && ((*rows.mask)[row / 64] >> row % 64 & 1) == 0)
+        return false;
+    return std::none_of(rows.without.begin(), rows.without.end(),
+                        [row](const RowRange &range) { return range.first <= row && row < range.end; });
+}
+
+// Chunks that share a mask or not, with ranges that lie in one word or many, across one's end or behind it, and masks that end early.
 TEST(CompareRowsTest, FindsUnlikeWordsWhateverIsShared) {
+    constexpr uint32_t words = 20;
     std::mt19937 random(7);
     const auto below = [&random](uint32_t n) { return std::uniform_int_distribution<uint32_t>(0, n - 1)(random); };
     const auto some_mask = [&] {
-        std::vector<uint64_t> words(20);
-        for (uint64_t &word : words)
+        std::vector<uint64_t> mask(words - below(4));
+        for (uint64_t &word : mask)
             word = below(3) == 0 ? uint64_t(random()) << 32 | random() : ~uint64_t(0);
-        return std::make_shared<const std::vector<uint64_t>>(words);
+        return std::make_shared<const std::vector<uint64_t>>(mask);
     };
     size_t alike = 0;
     for (int round = 0; round < 2000; ++round) {
         const RowMask shared = below(2) ? some_mask() : nullptr;
-        const auto rows = [&] {
+        const auto some_rows = [&] {
             ChunkRows rows;
-            rows.nrows = 1 + below(20 * 64);
             rows.mask = below(4) != 0 ? shared : some_mask();
-            for (uint32_t at = below(200); at < rows.nrows && at < 20 * 64; at += 1 + below(300)) {
+            for (uint32_t at = below(200); at < words * 64; at += 1 + below(300)) {
                 const uint32_t first = at;
-                at += 1 + below(below(2) ? 5 : 200);
-                rows.without.push_back({first, std::min(at, rows.nrows)});
+                at = std::min(at + 1 + below(below(2) ? 5 : 200), words * 64);
+                rows.without.push_back({first, at});
             }
+            rows.nrows = 1 + below(words * 64);
             return rows;
         };
-        ChunkRows a = rows(), b = below(2) ? a : rows();
+        ChunkRows a = some_rows(), b = below(2) ? a : some_rows();
         if (below(2))
-            b.nrows = a.nrows;
-        while (!b.without.empty() && b.without.back().end > b.nrows)
-            b.without.pop_back();
+            b.nrows = 1 + below(words * 64);
         if (!b.without.empty() && below(2))
             b.without.erase(b.without.begin() + below(static_cast<uint32_t>(b.without.size())));
-        const size_t words = 20;
-        const std::vector<uint64_t> all_a = row_words(a, 0, words), all_b = row_words(b, 0, words);
         std::vector<size_t> want, found;
-        for (size_t word = 0; word < words; ++word)
-            if (all_a[word] != all_b[word])
-                want.push_back(word);
+        for (uint32_t word = 0; word < words; ++word)
+            for (uint32_t row = word * 64; row < word * 64 + 64; ++row)
+                if (has_row(a, row) != has_row(b, row) && (want.empty() || want.back() != word))
+                    want.push_back(word);
         EXPECT_TRUE(each_unlike_word(a, b, [&](size_t word, uint64_t in_a, uint64_t in_b) {
-            EXPECT_EQ(in_a, all_a[word]);
-            EXPECT_EQ(in_b, all_b[word]);
+            for (uint32_t bit = 0; bit < 64; ++bit) {
+                const uint32_t row = static_cast<uint32_t>(word) * 64 + bit;
+                EXPECT_EQ(in_a >> bit & 1, has_row(a, row));
+                EXPECT_EQ(in_b >> bit & 1, has_row(b, row));
+            }
             found.push_back(word);
             return true;
         }));
@@ -159,6 +172,58 @@ TEST(CompareRowsTest, FindsUnlikeWordsWhateverIsShared) {
     }
     EXPECT_GT(alike, 50u);
     EXPECT_LT(alike, 1500u);
+}
+
+// A mask is known by its address: as long as somebody may find it, no other one has it.
+TEST(CompareRowsTest, MasksLiveAsLongAsTheyAreKnown) {
+    auto mask = std::make_shared<const std::vector<uint64_t>>(2, 0x5u);
+    const std::weak_ptr<const std::vector<uint64_t>> watched = mask;
+    const auto of = [&mask](uint32_t nrows, const std::vector<RowRange> &without) {
+        BuildIdentity identity;
+        identity.put_chunk(std::make_shared<const ChunkRows>(ChunkRows{nrows, nrows, mask, without}));
+        return identity;
+    };
+    BuildIdentity first = of(100, {});
+    EXPECT_EQ(first.bytes, of(100, {}).bytes);
+    EXPECT_NE(first.bytes, of(101, {}).bytes);
+    EXPECT_NE(first.bytes, of(100, {{3, 4}}).bytes);
+    mask = std::make_shared<const std::vector<uint64_t>>(2, 0x5u);
+    EXPECT_NE(first.bytes, of(100, {}).bytes);
+    mask = nullptr;
+    CachedJoinTables tables;
+    tables.keep(std::move(first), std::make_shared<Table>(10), 0);
+    EXPECT_FALSE(watched.expired());
+    tables.drop_all();
+    EXPECT_TRUE(watched.expired());
+    mask = std::make_shared<const std::vector<uint64_t>>(2, 0x5u);
+    BuildIdentity second = of(100, {});
+    const std::weak_ptr<const std::vector<uint64_t>> also = std::exchange(mask, nullptr);
+    EXPECT_FALSE(also.expired());
+    second.forget_rows();
+    EXPECT_TRUE(also.expired());
+}
+
+// Of two chunks one has changed.
+TEST(CompareRowsTest, LooksOnlyAtChunksThatHaveChanged) {
+    const auto mask = std::make_shared<const std::vector<uint64_t>>(1, ~uint64_t(0));
+    const auto of = [&mask](const std::vector<RowRange> &without) {
+        BuildIdentity identity;
+        identity.put_chunk(std::make_shared<const ChunkRows>(ChunkRows{64, 64, mask, {}}));
+        identity.put_chunk(std::make_shared<const ChunkRows>(ChunkRows{64, 64, mask, without}));
+        identity.put_uncached("");
+        return identity;
+    };
+    std::vector<size_t> read;
+    const ReadChunk value_of = [&read](size_t chunk, const std::vector<RowRun> &runs, std::string &rows) {
+        for (const RowRun &run : runs) {
+            read.insert(read.end(), run.count, chunk);
+            rows.append(run.count, 'x');
+        }
+    };
+    EXPECT_EQ(compare_rows(of({{3, 5}}), of({{7, 9}}), 1, 100, value_of), 4);
+    EXPECT_EQ(read, std::vector<size_t>(4, 1));
+    EXPECT_EQ(compare_rows(of({{3, 5}}), of({{7, 8}}), 1, 100, value_of), -1);
+    EXPECT_EQ(compare_rows(of({{3, 5}}), of({{3, 5}}), 1, 100, value_of), 0);
 }
 
 // A chunk whose row r has the value values[r]: of those that the identities do not share only these are compared, in any order.

@@ -10,10 +10,8 @@ void BuildIdentity::put_chunk(const RowsRef &rows) {
     put(rows->nrows);
     put(rows->mask.get());
     put(rows->without.size());
-    for (const RowRange &range : rows->without) {
-        put(range.first);
-        put(range.end);
-    }
+    static_assert(sizeof(RowRange) == 2 * sizeof(uint32_t), "no gaps");
+    bytes.append(reinterpret_cast<const char *>(rows->without.data()), rows->without.size() * sizeof(RowRange));
     chunks.push_back(rows);
 }
 

@@ -1,7 +1,8 @@
 // What identifies a build: what it computes, and of which rows. And are the rows of two builds the same?
 //
 // Rows of cached chunks are told by their places: which buffers, and which rows of them. Rows of a published chunk are never
-// written again (chunk.hpp), and a buffer is known by its owner, not by its address alone; so equal places are equal rows.
+// written again (chunk.hpp), a buffer is known by its owner, not by its address alone, and a mask, which lives as long as the
+// identity, by its address; so equal places are equal rows. (Equal masks may be two: those rows are compared, and found to be the same.)
 // The few rows that are in no cache (of a page that somebody is changing) are told by their values.
 //
 // Where a page has changed, its rows are at other places, but seldom other ones: most updates are of columns that the build

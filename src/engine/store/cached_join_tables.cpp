@@ -3,7 +3,8 @@
 
 namespace gpuscan {
 
-// The bytes hold the addresses of buffers. The caller has those buffers, and the entry's are alive: same address, same buffer.
+// The bytes hold the addresses of buffers and of masks. The caller has both; the entry's buffers are alive, or it is dead, and its masks are
+// its own: same address, same buffer or mask.
 CachedJoinTables::Found CachedJoinTables::find(const BuildIdentity &identity, uint64_t fingerprint) {
     Entries out;
     Found found;

@@ -145,7 +145,7 @@ void ChunkVersion::summarize(const PutMask &put) {
     const bool reaches = mask && mask->size >= words_of(*known_rows) * sizeof(uint64_t);
     base_rows = nullptr;
     lost = {};
-    if (mask_bytes(*known_rows) == 0)
+    if (!known_rows->mask && known_rows->without.empty()) // all take part
         mask = nullptr;
     else if (!shared || !reaches || !left.empty())
         mask = put(*known_rows, shared ? mask : nullptr, left);
@@ -241,10 +241,6 @@ ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, co
     return answer;
 }
 
-size_t mask_bytes(const ChunkRows &rows) {
-    return rows.mask || !rows.without.empty() ? words_of(rows) * sizeof(uint64_t) : 0;
-}
-
 std::vector<uint64_t> row_words(const ChunkRows &rows, size_t first, size_t end) {
     std::vector<uint64_t> words = mask_words(rows, first, end);
     for (size_t word = std::max<size_t>(first, rows.nrows / 64); word < end; ++word)
@@ -252,7 +248,8 @@ std::vector<uint64_t> row_words(const ChunkRows &rows, size_t first, size_t end)
     return words;
 }
 
-// The words, in order, in which they may have other rows: where one is without a range and the other is not, and behind the first one's end.
+// The words, in order, in which they may have other rows. Of the same mask: where only one is without a range, and behind the first
+// one's end; else all.
 static std::vector<RowRange> unlike_words(const ChunkRows &a, const ChunkRows &b) {
     const uint32_t least = std::min(a.nrows, b.nrows), end = std::max(a.nrows, b.nrows);
     std::vector<RowRange> ranges;

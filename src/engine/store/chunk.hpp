@@ -48,12 +48,10 @@ struct ChunkRows {
     std::vector<RowRange> without; // in order, none meets another
 };
 using RowsRef = std::shared_ptr<const ChunkRows>;
-// Of mask and ranges in one; 0: all nrows take part.
-size_t mask_bytes(const ChunkRows &rows);
-// Words [first, end) of it, with no bit behind nrows.
+// Words [first, end) of mask and ranges in one, with no bit behind nrows.
 std::vector<uint64_t> row_words(const ChunkRows &rows, size_t first, size_t end);
-// Calls f for the words, in order, in which the two have other rows, until it answers false; did it never? Where they share a mask that
-// takes as long as what they do not share is.
+// Calls f for the words, in order, in which the two have other rows, until it answers false: then so does this. Where they share a
+// mask, only the words are looked at that they can have otherwise.
 using UnlikeWord = std::function<bool(size_t word, uint64_t a, uint64_t b)>;
 bool each_unlike_word(const ChunkRows &a, const ChunkRows &b, const UnlikeWord &f);
 

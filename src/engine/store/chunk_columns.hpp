@@ -70,6 +70,7 @@ class ChunkColumns {
                 if (!column.own)
                     column.data = std::make_shared<ColumnData>(*column.data);
                 column.own = true;
+                column.whole = false; // until note_whole()
                 column.data->have.reset(page);
             }
     }

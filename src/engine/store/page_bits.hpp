@@ -84,6 +84,21 @@ class PageBits {
     }
     void write(void *to) const { memcpy(to, word_.data(), bytes); }
 
+    // The first bit of each of these pairs, as a page of the visibility map has them. Without
+    // branches: a query reads the maps of all chunks of a live table, and which of their words have all bits is not to be foretold.
+    using Pairs = std::array<uint16_t, words * 8>; // eight in each
+    void read_first_bits(const Pairs &pairs, uint32_t npages) {
+        std::array<uint8_t, words * 8> bits; // (no part of this, as far as the compiler can tell)
+        for (size_t i = 0; i < pairs.size(); ++i) {
+            uint16_t of = pairs[i] & 0x5555;
+            of = (of | of >> 1) & 0x3333;
+            of = (of | of >> 2) & 0x0f0f;
+            bits[i] = static_cast<uint8_t>(of | of >> 4);
+        }
+        memcpy(word_.data(), bits.data(), sizeof bits);
+        drop_from(npages);
+    }
+
   private:
     void drop_from(uint32_t npages) {
         size_t i = npages / 64;

@@ -42,25 +42,12 @@ bool all_visible(const char *map, uint32 npages) {
     return (~common & UINT64CONST(0x5555555555555555)) == 0;
 }
 
-// A map page's bytes, two by two: eight heap pages. Rounded up, so that compilers use vectors for loops over them.
-struct MapPairs {
-    uint16 pairs[4096];
-};
-static_assert(sizeof(MapPairs::pairs) >= map_bytes && PageBits::bytes * 2 == map_bytes,
-              "a byte of bits for two of the map");
+static_assert(sizeof(PageBits::Pairs) >= map_bytes && PageBits::bytes * 2 == map_bytes, "two bits for each page");
 
-// The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set. Without branches: a query reads the maps of all
-// chunks of a live table, and which of their words have all bits is not to be foretold.
-uint32 take_bits(uint8 *to, const MapPairs &map, uint32 npages) {
-    uint8 bits[lengthof(map.pairs)];
-    for (Size i = 0; i < lengthof(map.pairs); ++i) {
-        uint16 pair = map.pairs[i] & 0x5555;
-        pair = (pair | pair >> 1) & 0x3333;
-        pair = (pair | pair >> 2) & 0x0f0f;
-        bits[i] = static_cast<uint8>(pair | pair >> 4);
-    }
+// The all-visible bits (bit 0 of each pair) of the chunk's pages; returns how many are set.
+uint32 take_bits(uint8 *to, const PageBits::Pairs &map, uint32 npages) {
     PageBits visible;
-    visible.read(bits, npages);
+    visible.read_first_bits(map, npages);
     memset(to, 0, bitmap_bytes_aligned);
     visible.write(to);
     return visible.count();
@@ -72,14 +59,16 @@ bool read_map(ChunkFeed *feed, XLogRecPtr *lsn, uint8 *bits, uint32 *set) {
     visibilitymap_get_status(feed->relation, feed->first, &feed->map_buffer);
     if (!BufferIsValid(feed->map_buffer))
         return false;
-    MapPairs map = {};
+    PageBits::Pairs map;
     if (lock_map)
         LockBuffer(feed->map_buffer, BUFFER_LOCK_SHARE);
     Page page = BufferGetPage(feed->map_buffer);
     *lsn = PageGetLSN(page);
     const bool all = all_visible(PageGetContents(page), feed->npages);
-    if (!all)
-        memcpy(map.pairs, PageGetContents(page), map_bytes);
+    if (!all) {
+        memcpy(map.data(), PageGetContents(page), map_bytes);
+        memset(reinterpret_cast<char *>(map.data()) + map_bytes, 0, sizeof map - map_bytes);
+    }
     if (lock_map)
         LockBuffer(feed->map_buffer, BUFFER_LOCK_UNLOCK);
     if (all)
