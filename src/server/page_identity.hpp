@@ -7,9 +7,9 @@
 // tag and LSN are read in turns, three times and twice; only if all agree, this was the page's LSN.
 //
 // Each query pays that for each page that the visibility map does not vouch for: 20 to 45 ns, since neither line is in a near cache. A
-// reader of WAL would pay 58 ns a record, once for all queries, and nothing for pages that stay as they are (407,000 records of
-// bench/htap in 24 ms, as many as pg_waldump counts; 2026-11-30). It is not built: it must know commits that are visible before
-// their WAL is in its file (synchronous_commit = off), and which references came while somebody compared.
+// reader of WAL (wal_reader.hpp) would pay 58 ns a record, once for all queries, and nothing for pages that stay as they are
+// (bench/wal_references: 407,000 records of bench/htap in 24 ms, 2026-11-30). The cache does not ask it: it would have to know commits that are
+// visible before their WAL is in its file (synchronous_commit = off), and which references came while somebody compared.
 //
 // A writer who has put its change on the page but not yet the LSN holds the page's lock, so its transaction has not
 // committed, and no snapshot sees the change.

@@ -1,0 +1,218 @@
+// Reading records of WAL; see wal_reader.hpp.
+#include "server/wal_reader.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace gpuscan {
+namespace {
+
+constexpr uint64_t page_bytes = 8192; // XLOG_BLCKSZ
+constexpr uint64_t no_page = 1;
+constexpr uint32_t record_head = 24, page_head = 24, segment_head = 40;
+constexpr uint32_t longest_record = 1020u << 20; // XLogRecordMaxSize
+
+// Of a page's head.
+constexpr size_t flags_at = 2, address_at = 8, rest_at = 16;
+constexpr uint16_t begins_with_a_rest = 1;
+// Of a record's.
+constexpr size_t before_at = 8, info_at = 16, manager_at = 17;
+constexpr uint8_t log_manager = 0, info_bits = 0xf0, switches_segment = 0x40;
+
+// Heads within a record.
+constexpr uint8_t max_block_id = 32;
+constexpr uint8_t short_data = 255, long_data = 254, origin = 253, toplevel_transaction = 252;
+constexpr uint8_t fork_bits = 0x0f, has_image = 0x10, same_relation = 0x80;
+constexpr uint8_t image_has_hole = 0x01, image_is_compressed = 0x1c;
+
+template <class T> T value_at(const uint8_t *bytes, size_t at) {
+    T value;
+    memcpy(&value, bytes + at, sizeof value);
+    return value;
+}
+
+} // namespace
+
+// The bytes of one record, without the heads of pages.
+class WalReader::Bytes {
+  public:
+    Bytes(WalReader &reader, uint64_t at, uint64_t to) : reader_(reader), at_(at), to_(to) {}
+
+    // False: there are not so many before the end, or something else stands there (is_broken()).
+    bool take(void *to, size_t count) {
+        auto *out = static_cast<uint8_t *>(to);
+        while (count > 0) {
+            enter_page();
+            if (at_ >= to_)
+                return false;
+            const uint8_t *const page = reader_.page(at_ - at_ % page_bytes, to_);
+            if (page == nullptr) {
+                broken_ = true;
+                return false;
+            }
+            const size_t here = std::min<uint64_t>({count, page_bytes - at_ % page_bytes, to_ - at_});
+            memcpy(out, page + at_ % page_bytes, here);
+            out += here;
+            at_ += here;
+            count -= here;
+        }
+        return true;
+    }
+    template <class T> bool take(T *value) { return take(value, sizeof *value); }
+    // Where so many more bytes end.
+    void skip(uint64_t count) {
+        while (count > 0) {
+            enter_page();
+            const uint64_t here = std::min(count, page_bytes - at_ % page_bytes);
+            at_ += here;
+            count -= here;
+        }
+    }
+    uint64_t at() const { return at_; }
+    bool is_broken() const { return broken_; }
+
+    void enter_page() {
+        if (at_ % page_bytes == 0)
+            at_ += at_ % reader_.segment_size_ == 0 ? segment_head : page_head;
+    }
+
+  private:
+    WalReader &reader_;
+    uint64_t at_;
+    const uint64_t to_;
+    bool broken_ = false;
+};
+
+WalReader::WalReader(std::string directory, uint32_t timeline, uint64_t segment_size, uint64_t from)
+    : directory_(std::move(directory)), timeline_(timeline), segment_size_(segment_size), position_(from) {}
+
+WalReader::~WalReader() {
+    if (file_ >= 0)
+        close(file_);
+}
+
+bool WalReader::open_segment(uint64_t at) {
+    const uint64_t segment = at / segment_size_, of_name = (uint64_t(1) << 32) / segment_size_;
+    if (file_ >= 0 && segment == segment_)
+        return true;
+    if (file_ >= 0)
+        close(file_);
+    char name[32];
+    snprintf(name, sizeof name, "/%08X%08X%08X", timeline_, static_cast<uint32_t>(segment / of_name),
+             static_cast<uint32_t>(segment % of_name));
+    file_ = open((directory_ + name).c_str(), O_RDONLY | O_CLOEXEC);
+    segment_ = segment;
+    return file_ >= 0;
+}
+
+// The page of WAL at this address, of which the bytes before `to` are there; nullptr: it is not in its file.
+const uint8_t *WalReader::page(uint64_t at, uint64_t to) {
+    if (at == page_at_)
+        return bytes_;
+    page_at_ = no_page;
+    if (!open_segment(at) ||
+        pread(file_, bytes_, page_bytes, static_cast<off_t>(at % segment_size_)) != ssize_t(page_bytes) ||
+        value_at<uint64_t>(bytes_, address_at) != at)
+        return nullptr;
+    if (at + page_bytes <= to) // (otherwise it will have more)
+        page_at_ = at;
+    return bytes_;
+}
+
+// The first record that begins on the page. True, and nothing found: the page is not there yet.
+bool WalReader::find_first(uint64_t to) {
+    Bytes bytes(*this, position_ - position_ % page_bytes, to);
+    const uint64_t at = bytes.at();
+    bytes.enter_page();
+    if (bytes.at() > to)
+        return true;
+    const uint8_t *const head = page(at, to);
+    if (head == nullptr)
+        return false;
+    if ((value_at<uint16_t>(head, flags_at) & begins_with_a_rest) != 0)
+        bytes.skip(value_at<uint32_t>(head, rest_at));
+    position_ = bytes.at();
+    found_ = true;
+    return true;
+}
+
+bool WalReader::read(uint64_t to, const std::function<void(const WalReference &)> &tell) {
+    if (!found_ && !find_first(to))
+        return false;
+    while (found_) {
+        Bytes record(*this, (position_ + 7) / 8 * 8, to);
+        record.enter_page();
+        const uint64_t begin = record.at();
+        uint8_t head[record_head];
+        if (!record.take(head, sizeof head))
+            return !record.is_broken();
+        const uint32_t length = value_at<uint32_t>(head, 0);
+        if (length < record_head || length > longest_record ||
+            (before_ != 0 && value_at<uint64_t>(head, before_at) != before_))
+            return false;
+        Bytes rest = record;
+        rest.skip(length - record_head);
+        if (rest.at() > to) // its end will come
+            return true;
+        // Heads come first, then the data of which they tell the length.
+        uint64_t left = length - record_head, data = 0;
+        const auto take = [&](auto *value) {
+            if (left < data + sizeof *value || !record.take(value))
+                return false;
+            left -= sizeof *value;
+            return true;
+        };
+        WalReference block = {};
+        bool any_relation = false;
+        while (left > data) {
+            uint8_t id, byte;
+            uint16_t word;
+            uint32_t number;
+            if (!take(&id))
+                return false;
+            if (id == short_data || id == long_data) {
+                if (id == short_data ? !take(&byte) : !take(&number))
+                    return false;
+                data += id == short_data ? byte : number;
+            } else if (id == origin || id == toplevel_transaction) {
+                if (id == origin ? !take(&word) : !take(&number))
+                    return false;
+            } else {
+                uint8_t flags;
+                if (id > max_block_id || !take(&flags) || !take(&word))
+                    return false;
+                data += word;
+                if ((flags & has_image) != 0) {
+                    uint16_t hole;
+                    if (!take(&word) || !take(&hole) || !take(&byte))
+                        return false;
+                    data += word;
+                    if ((byte & image_is_compressed) != 0 && (byte & image_has_hole) != 0 && !take(&hole))
+                        return false;
+                }
+                if ((flags & same_relation) == 0 &&
+                    (!take(&block.tablespace) || !take(&block.database) || !take(&block.relation)))
+                    return false;
+                any_relation = any_relation || (flags & same_relation) == 0;
+                if (!any_relation || !take(&block.block))
+                    return false;
+                block.fork = flags & fork_bits;
+                tell(block);
+            }
+        }
+        if (left != data)
+            return false;
+        const bool switches = head[manager_at] == log_manager && (head[info_at] & info_bits) == switches_segment;
+        before_ = begin;
+        position_ = switches ? (rest.at() + segment_size_ - 1) / segment_size_ * segment_size_ : rest.at();
+        ++records_;
+    }
+    return true;
+}
+
+} // namespace gpuscan
