@@ -34,6 +34,7 @@ $AS_SERVER "$SERVER_BIN/pg_waldump" -p "$SERVER_DATA/pg_wal" -s "$from" -e "$to"
     sed -E 's/blkref #[0-9]+: rel //; s/ fork fsm blk / 1 /; s/ fork vm blk / 2 /; s/ fork init blk / 3 /; s/ blk / 0 /' >"$tap_files/wanted"
 read_wal --list >"$tap_files/told"
 result $? 'WAL is read to its end'
+echo "# $(wc -l <"$tap_files/wanted") blocks, $(grep -c FPW "$tap_files/records") records with images"
 is 'many blocks are named' "$(($(wc -l <"$tap_files/wanted") > 50000))" 1
 is 'those that pg_waldump names' "$(diff "$tap_files/told" "$tap_files/wanted" | head -n 5)" ''
 is 'as many records' "$(read_wal | sed -E 's/.* ([0-9]+) records.*/\1/')" "$(wc -l <"$tap_files/records")"
