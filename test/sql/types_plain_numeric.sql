@@ -201,6 +201,17 @@ INSERT INTO thirds VALUES (3, 12345678901.5), (3, -98765432109.00000000000000000
 ANALYZE thirds;
 SELECT check_matrix('SELECT g, variance(v), var_pop(v), stddev(v), sum(v) FROM thirds WHERE %s GROUP BY g', '{g > 0,g > 2,"g > 2 AND v < 0"}');
 
+-- one value that does not fit is one misfit, whichever fragments of a plan meet it: the next plans have a wider form, not none
+CREATE TABLE misfit (id int, k int, v numeric);
+INSERT INTO misfit SELECT i, i % 50, round(i / 7.0, 2) FROM generate_series(1, 2000) i;
+ANALYZE misfit;
+INSERT INTO misfit VALUES (2001, 1, 1234 / 100.0);
+SELECT check_query('SELECT count(*) FROM misfit o WHERE v > (SELECT 2 * avg(v) FROM misfit i WHERE i.k = o.k)', 'any');
+SELECT check_query('SELECT k, sum(v), count(*) FROM misfit GROUP BY k');
+SET gpuscan.offload = force;
+SELECT refusals('SELECT k, sum(v) FROM misfit GROUP BY k');
+RESET gpuscan.offload;
+
 -- what no longer matters, because there are new statistics, does not keep the place of what does
 CREATE TABLE learns (id int, j jsonb);
 INSERT INTO learns SELECT i, jsonb_build_object('n', i * 1.0000000001) FROM generate_series(1, 20) i;

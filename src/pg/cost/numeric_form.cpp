@@ -186,6 +186,7 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
     form->precision = misfits > 0 || is_expression(&key) ? most : *found;
     form->scale = digits.scale;
     form->tied = form->mixed && count_of(&key, &digits, Event::Tie) > 0;
+    form->misfits = static_cast<uint8>(misfits);
     if (form->mixed && misfits == 0 && !is_expression(&key)) // what is left of the form costs nothing
         form->scale += std::min((form->precision - (digits.whole + spare_digits + digits.scale)) / 2, spare_decimals);
     return true;
@@ -217,7 +218,12 @@ static void note(const TableColumn &column, Event event) {
     invalidate_plans(&key);
 }
 
-void note_unfit_numeric(const TableColumn &column) { note(column, Event::Misfit); }
+void note_unfit_numeric(const TableColumn &column, uint8 misfits) {
+    const Key key = key_of(column);
+    const Digits digits = digits_of(&key);
+    if (count_of(&key, &digits, Event::Misfit) <= misfits)
+        note(column, Event::Misfit);
+}
 
 void note_tied_values(const TableColumn &column) { note(column, Event::Tie); }
 

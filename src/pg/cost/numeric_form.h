@@ -15,6 +15,7 @@ struct NumericForm {
     int32 scale;   // digits after the point
     bool mixed;    // not every value is shown with so many
     bool tied;     // an answer had equal values that are shown in different ways
+    uint8 misfits; // how often a value has not fitted
 };
 
 // Which column of a table it is; the column of a CPU plan is none.
@@ -30,8 +31,9 @@ bool find_numeric_form(const TableColumn &column, int32 typmod, NumericForm *for
 // Has it been met that a value of a column of numeric(precision, scale) does not fit, which is NaN?
 bool has_unfit_numeric(const TableColumn &column);
 
-// A value of the column did not fit into the form.
-void note_unfit_numeric(const TableColumn &column);
+// A value of the column did not fit into the form that was taken after so many misfits. (Several fragments of a plan that was made
+// before, and several sessions, meet the same value: they are one misfit.)
+void note_unfit_numeric(const TableColumn &column, uint8 misfits);
 
 // An answer had to choose among equal values of the column that are shown in different ways. The next plans will not have to.
 void note_tied_values(const TableColumn &column);

@@ -37,7 +37,7 @@ bool give_up(FragmentRun *run, const char *format, ...) {
 void note_unfit_column(const FragmentRun *run, int source, const FragmentColumn *column) {
     const FragmentSource *from = &run->fragment->sources[source];
     if (from->is_relation && is_scaled(column->codec))
-        note_unfit_numeric({from->relid, column_number(column), from->leaves != NIL});
+        note_unfit_numeric({from->relid, column_number(column), from->leaves != NIL}, column->misfits);
 }
 
 // Does the device's message, behind its reason, name the column, which has this number in the relation that was read?

@@ -61,6 +61,7 @@ bool describe_column(Oid type, int32 typmod, Oid collation, const TableColumn &p
             scale = form.scale;
             column->typmod = typmod_of_numeric(precision, scale);
             column->tied = form.tied;
+            column->misfits = form.misfits;
         } else {
             kind = SqlKind::Opaque;
         }

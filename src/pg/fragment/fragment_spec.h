@@ -31,9 +31,10 @@ struct FragmentColumn {
     Oid collation;
     Type type;
     Codec codec;
-    int32 scale;  // numeric: digits after the point; else 0
-    bool tied;    // numeric: an answer had equal values that are shown in different ways
-    uint8 digits; // of a numeric whose type does not say it: at most, all together (pg/cost/numeric_form.h); else 0
+    int32 scale;   // numeric: digits after the point; else 0
+    bool tied;     // numeric: an answer had equal values that are shown in different ways
+    uint8 digits;  // of a numeric whose type does not say it: at most, all together (pg/cost/numeric_form.h); else 0
+    uint8 misfits; // ... and how often values had not fitted when this form was taken
     Rounding rounding;
     bool nullable; // false: NOT NULL is declared (and no outer join nulls it)
     Expr *
