@@ -263,8 +263,7 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
         question(entry.chunk, entry.npages, entry.map_lsn, request.wal_end, request.lsns_prove != 0,
                  visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr, cancel);
     const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), asked);
-    const bool whole = !answer.missing.any();
-    examined.missing = whole ? 0 : answer.missing.count();
+    examined.missing = answer.missing.any() ? answer.missing.count() : 0; // (mostly none)
     if (answer.unknown.any())
         return examined;
     const bool provable = asked.map_lsn != 0 || asked.wal_end != 0;

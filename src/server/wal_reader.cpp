@@ -141,7 +141,57 @@ bool WalReader::find_first(uint64_t to) {
     return true;
 }
 
-bool WalReader::read(uint64_t to, const std::function<void(const WalReference &)> &tell) {
+// Heads come first, then the data of which they tell the length: `left` bytes in all. False: these are no heads.
+bool WalReader::tell_blocks(Bytes &record, uint64_t left, const Tell &tell) {
+    uint64_t data = 0;
+    const auto take = [&](auto *value) {
+        if (left < data + sizeof *value || !record.take(value))
+            return false;
+        left -= sizeof *value;
+        return true;
+    };
+    WalReference block = {};
+    bool any_relation = false;
+    while (left > data) {
+        uint8_t id, byte;
+        uint16_t word;
+        uint32_t number;
+        if (!take(&id))
+            return false;
+        if (id == short_data || id == long_data) {
+            if (id == short_data ? !take(&byte) : !take(&number))
+                return false;
+            data += id == short_data ? byte : number;
+        } else if (id == origin || id == toplevel_transaction) {
+            if (id == origin ? !take(&word) : !take(&number))
+                return false;
+        } else {
+            uint8_t flags;
+            if (id > max_block_id || !take(&flags) || !take(&word))
+                return false;
+            data += word;
+            if ((flags & has_image) != 0) {
+                uint16_t hole;
+                if (!take(&word) || !take(&hole) || !take(&byte))
+                    return false;
+                data += word;
+                if ((byte & image_is_compressed) != 0 && (byte & image_has_hole) != 0 && !take(&hole))
+                    return false;
+            }
+            if ((flags & same_relation) == 0 &&
+                (!take(&block.tablespace) || !take(&block.database) || !take(&block.relation)))
+                return false;
+            any_relation = any_relation || (flags & same_relation) == 0;
+            if (!any_relation || !take(&block.block))
+                return false;
+            block.fork = flags & fork_bits;
+            tell(block);
+        }
+    }
+    return left == data;
+}
+
+bool WalReader::read(uint64_t to, const Tell &tell) {
     if (!found_ && !find_first(to))
         return false;
     while (found_) {
@@ -159,53 +209,7 @@ bool WalReader::read(uint64_t to, const std::function<void(const WalReference &)
         rest.skip(length - record_head);
         if (rest.at() > to) // its end will come
             return true;
-        // Heads come first, then the data of which they tell the length.
-        uint64_t left = length - record_head, data = 0;
-        const auto take = [&](auto *value) {
-            if (left < data + sizeof *value || !record.take(value))
-                return false;
-            left -= sizeof *value;
-            return true;
-        };
-        WalReference block = {};
-        bool any_relation = false;
-        while (left > data) {
-            uint8_t id, byte;
-            uint16_t word;
-            uint32_t number;
-            if (!take(&id))
-                return false;
-            if (id == short_data || id == long_data) {
-                if (id == short_data ? !take(&byte) : !take(&number))
-                    return false;
-                data += id == short_data ? byte : number;
-            } else if (id == origin || id == toplevel_transaction) {
-                if (id == origin ? !take(&word) : !take(&number))
-                    return false;
-            } else {
-                uint8_t flags;
-                if (id > max_block_id || !take(&flags) || !take(&word))
-                    return false;
-                data += word;
-                if ((flags & has_image) != 0) {
-                    uint16_t hole;
-                    if (!take(&word) || !take(&hole) || !take(&byte))
-                        return false;
-                    data += word;
-                    if ((byte & image_is_compressed) != 0 && (byte & image_has_hole) != 0 && !take(&hole))
-                        return false;
-                }
-                if ((flags & same_relation) == 0 &&
-                    (!take(&block.tablespace) || !take(&block.database) || !take(&block.relation)))
-                    return false;
-                any_relation = any_relation || (flags & same_relation) == 0;
-                if (!any_relation || !take(&block.block))
-                    return false;
-                block.fork = flags & fork_bits;
-                tell(block);
-            }
-        }
-        if (left != data)
+        if (!tell_blocks(record, length - record_head, tell))
             return false;
         const bool switches = head[manager_at] == log_manager && (head[info_at] & info_bits) == switches_segment;
         before_ = begin;

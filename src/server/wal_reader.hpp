@@ -35,7 +35,8 @@ class WalReader {
 
     // Calls `tell` for each block to which the records refer that end at `to` or before, where the server has written WAL to its files up
     // to `to`. False: it does not go on from here, so what has changed is not known; the reader is of no more use.
-    bool read(uint64_t to, const std::function<void(const WalReference &)> &tell);
+    using Tell = std::function<void(const WalReference &)>;
+    bool read(uint64_t to, const Tell &tell);
 
     // Where the next record begins, or ended the last one; of all before it the blocks have been told.
     uint64_t position() const { return position_; }
@@ -47,6 +48,7 @@ class WalReader {
     const uint8_t *page(uint64_t at, uint64_t to);
     bool open_segment(uint64_t at);
     bool find_first(uint64_t to);
+    static bool tell_blocks(Bytes &record, uint64_t left, const Tell &tell);
 
     const std::string directory_;
     const uint32_t timeline_;

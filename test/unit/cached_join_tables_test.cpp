@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "chunk_rows.hpp"
 #include "engine/ir/build_fingerprint.hpp"
 #include "engine/ir/build_identity.hpp"
 #include "engine/store/cached_join_tables.hpp"
@@ -110,16 +111,6 @@ BuildIdentity masked(uint32_t nrows, const std::vector<uint64_t> &mask, const st
     identity.put_chunk(std::make_shared<ChunkRows>(rows));
     identity.put_uncached(uncached);
     return identity;
-}
-
-// Does row r take part? One bit, and one range after the other.
-bool has_row(const ChunkRows &rows, uint32_t row) {
-    if (row >= rows.nrows)
-        return false;
-    if (rows.mask && row / 64 < rows.mask->size() && ((*rows.mask)[row / 64] >> row % 64 & 1) == 0)
-        return false;
-    return std::none_of(rows.without.begin(), rows.without.end(),
-                        [row](const RowRange &range) { return range.first <= row && row < range.end; });
 }
 
 // Chunks that share a mask or not, with ranges that lie in one word or many, across one's end or behind it, and masks that end early.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cache_fixture.hpp"
+#include "chunk_rows.hpp"
 
 namespace gpuscan {
 namespace {
@@ -415,14 +416,8 @@ TEST_F(ChunkTest, DeviceMasksFollowTheRows) {
         std::vector<uint64_t> words(mask->size / sizeof(uint64_t));
         ASSERT_GE(words.size() * 64, rows.nrows);
         device->download(words.data(), *mask, 0, words.size() * sizeof(uint64_t));
-        const auto takes_part = [&rows](uint64_t row) {
-            const bool in_mask = !rows.mask || row / 64 >= rows.mask->size() || (*rows.mask)[row / 64] >> row % 64 & 1;
-            return in_mask && std::none_of(rows.without.begin(), rows.without.end(), [row](const RowRange &range) {
-                       return range.first <= row && row < range.end;
-                   });
-        };
         for (uint64_t row = 0; row < words.size() * 64; ++row)
-            ASSERT_EQ((words[row / 64] >> (row % 64) & 1) != 0, row >= rows.nrows || takes_part(row)) << row;
+            ASSERT_EQ((words[row / 64] >> (row % 64) & 1) != 0, row >= rows.nrows || has_row(rows, row)) << row;
     };
     ChunkRows rows;
     rows.nrows = 10000;

@@ -1,6 +1,5 @@
 // Reading WAL: each block that records name is told, whichever pages and files they cross; what does not go on is seen.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
