@@ -31,10 +31,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s PG_WAL TIMELINE FROM TO [--list]\n", argv[0]);
         return 2;
     }
-    gpuscan::WalReader reader(argv[1], static_cast<uint32_t>(strtoul(argv[2], nullptr, 10)), uint64_t(16) << 20, from);
+    gpuscan::WalReader reader(argv[1], {from, static_cast<uint32_t>(strtoul(argv[2], nullptr, 10)), 16u << 20});
     uint64_t blocks = 0;
     const auto began = std::chrono::steady_clock::now();
     const bool whole = reader.read(to, [&](const gpuscan::WalReference &block) {
+        if (block.block == gpuscan::WalReference::whole_file)
+            return;
         ++blocks;
         if (list)
             printf("%u/%u/%u %u %u\n", block.tablespace, block.database, block.relation, block.fork, block.block);

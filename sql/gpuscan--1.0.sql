@@ -45,14 +45,14 @@ GRANT SELECT ON deaths TO pg_monitor;
 -- What has been done since the server's start (or since stat_reset), in all databases.
 CREATE FUNCTION stat_row(
     OUT fragments bigint, OUT fallbacks bigint, OUT row_errors bigint, OUT cancelled bigint,
-    OUT pages_cached bigint, OUT pages_decoded bigint, OUT pages_rowwise bigint, OUT rows_in bigint,
+    OUT pages_cached bigint, OUT pages_decoded bigint, OUT pages_rowwise bigint, OUT pages_compared bigint, OUT rows_in bigint,
     OUT groups_out bigint, OUT tables_reused bigint, OUT chunks_built bigint, OUT chunks_evicted bigint, OUT kernels_compiled bigint,
     OUT link_bytes bigint, OUT device_ms float8, OUT restarts bigint)
 RETURNS record LANGUAGE C STRICT VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'gpuscan_stat_row';
 
 CREATE VIEW stat AS
-SELECT fragments, fallbacks, row_errors, cancelled, pages_cached, pages_decoded, pages_rowwise, rows_in, groups_out,
+SELECT fragments, fallbacks, row_errors, cancelled, pages_cached, pages_decoded, pages_rowwise, pages_compared, rows_in, groups_out,
     tables_reused, chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_ms, restarts
 FROM stat_row();
 

@@ -7,6 +7,7 @@
 
 #include "pg/cost/cache_admission.h"
 #include "pg/exec/node.h"
+#include "pg/feed/seen_wal.h"
 #include "pg/guc.h"
 #include "pg/planner/executions.h"
 #include "pg/planner/explain_refusals.h"
@@ -31,5 +32,6 @@ void _PG_init() {
     gpuscan::plan_cache_init();
     gpuscan::explain_refusals_init();
     gpuscan::cache_admission_init();
+    gpuscan::seen_wal_init();
     gpuscan::executions_init();
 }

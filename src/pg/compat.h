@@ -616,3 +616,13 @@ inline void enter_parallel_mode(int levels) {
         EnterParallelMode();
 }
 #endif
+
+// 19: a page's lock is a part of its buffer's state, no lock of its own (commit fcb9c977aa5).
+#if PG_VERSION_NUM >= 190000
+constexpr size_t page_lock_offset = SIZE_MAX;
+#else
+constexpr size_t page_lock_offset = offsetof(BufferDesc, content_lock) + offsetof(LWLock, state);
+#endif
+
+// The records of WAL have the form that server/wal_reader.hpp knows.
+constexpr bool wal_has_known_form = PG_VERSION_NUM < 190000 && XLOG_BLCKSZ == 8192;

@@ -97,6 +97,17 @@ void set_state(Area &area, ServiceState state) {
     futex_wake(area.state);
 }
 
+// Behind the queries' backs, so that none finds much to read.
+void follow_wal(Area &area, Devices &devices) {
+    bool wanted = false;
+    for (const ServedDeviceRef &device : devices.all())
+        if (device->wal.is_wanted()) {
+            wanted = true;
+            device->wal.keep_up(area.flushed_wal.load());
+        }
+    area.wal_is_followed.store(wanted);
+}
+
 [[noreturn]] void keep_house(Area &area, DeviceSetup &setup, Devices &devices, SlotServer &server, pid_t parent) {
     uint32_t config = area.config_version.load();
     MemoryKeeper memory;
@@ -116,6 +127,7 @@ void set_state(Area &area, ServiceState state) {
             setup.update_entries();
             setup.ping();
             memory.look();
+            follow_wal(area, devices);
         } catch (const std::bad_alloc &) { // another time; whoever runs now gives memory back
         }
         area.heartbeat.fetch_add(1);

@@ -14,6 +14,7 @@
 #include "host/thread_pool.hpp"
 #include "server/protocol.hpp"
 #include "server/shared_source.hpp"
+#include "server/wal_follower.hpp"
 
 namespace gpuscan {
 
@@ -40,7 +41,8 @@ struct ServedDevice {
     const protocol::DeviceKind kind;
     std::atomic<uint64_t> run_us{0}; // time of requests on the device, all added up
     const std::unique_ptr<Device> device;
-    Cache cache; // after the device: goes before it
+    Cache cache;                      // after the device: goes before it
+    WalFollower wal{cache, "pg_wal"}; // (the process's directory is the server's)
     const std::shared_ptr<CachedJoinTables> tables = std::make_shared<CachedJoinTables>();
     const std::shared_ptr<CachedLookups> lookups = std::make_shared<CachedLookups>();
 

@@ -39,9 +39,19 @@ uint64_t lsn_of(const BufferPool &pool, uint32_t buffer) {
 
 } // namespace
 
-bool read_page_lsn(const BufferPool &pool, const PageTag &tag, uint32_t buffer, uint64_t *lsn) {
+// Whoever holds the page's lock otherwise than to read may have told WAL of a change, and not yet the page.
+static bool is_unlocked(const BufferPool &pool, uint32_t buffer) {
+    if (pool.lock_offset == BufferPool::no_lock)
+        return false;
+    const uint32_t lock = *reinterpret_cast<const volatile uint32_t *>(descriptor(pool, buffer) + pool.lock_offset);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return (lock & pool.lock_held) == 0;
+}
+
+bool read_page_lsn(const BufferPool &pool, const PageTag &tag, uint32_t buffer, uint64_t *lsn, bool *unlocked) {
     if (!is_there(pool, buffer) || !holds(pool, tag, buffer))
         return false;
+    *unlocked = is_unlocked(pool, buffer); // (before the LSN)
     *lsn = lsn_of(pool, buffer);
     return holds(pool, tag, buffer) && lsn_of(pool, buffer) == *lsn && holds(pool, tag, buffer);
 }

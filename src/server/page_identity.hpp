@@ -6,10 +6,10 @@
 // meanwhile: another one may come into its buffer, and a writer may be storing the LSN, in two halves. So the descriptor's
 // tag and LSN are read in turns, three times and twice; only if all agree, this was the page's LSN.
 //
-// Each query pays that for each page that the visibility map does not vouch for: 20 to 45 ns, since neither line is in a near cache. A
-// reader of WAL (wal_reader.hpp) would pay 58 ns a record, once for all queries, and nothing for pages that stay as they are
-// (bench/wal_references: 407,000 records of bench/htap in 24 ms, 2026-11-30). The cache does not ask it: it would have to know commits that are
-// visible before their WAL is in its file (synchronous_commit = off), and which references came while somebody compared.
+// That takes 20 to 45 ns, since neither line is in a near cache. So what one query has found is kept for others until WAL names the page
+// (wal_follower.hpp, 58 ns a record, once for all queries). But WAL may have named it before, by a writer who puts the LSN on the page
+// later: he holds the page's lock until then. So the lock is looked at before the LSN: if nobody holds it, whatever was in WAL by then
+// has given the page its LSN.
 //
 // A writer who has put its change on the page but not yet the LSN holds the page's lock, so its transaction has not
 // committed, and no snapshot sees the change.
@@ -40,8 +40,11 @@ struct BufferPool {
     const uint8_t *descriptors = nullptr;
     size_t descriptor_size = 0;
     size_t tag_offset = 0, state_offset = 0; // in a descriptor
-    uint32_t valid = 0;                      // the state's bit of a buffer that holds what its tag says ...
-    uint32_t locked = 0; // ... unless this one is set: up to 15, the next tag comes before the bit goes
+    static constexpr size_t no_lock = SIZE_MAX;
+    size_t lock_offset = no_lock; // of the 32 bits of the page's lock; no_lock: they are not known
+    uint32_t lock_held = 0;       // its bits that somebody holds
+    uint32_t valid = 0;           // the state's bit of a buffer that holds what its tag says ...
+    uint32_t locked = 0;          // ... unless this one is set: up to 15, the next tag comes before the bit goes
 };
 
 // PostgreSQL's BufferTag.
@@ -52,8 +55,9 @@ struct PageTag {
 };
 static_assert(sizeof(PageTag) == 20, "compared as bytes");
 
-// The LSN of the page if it lies in this buffer; false: it does not, or was being changed.
-bool read_page_lsn(const BufferPool &pool, const PageTag &tag, uint32_t buffer, uint64_t *lsn);
+// The LSN of the page if it lies in this buffer; false: it does not, or was being changed. `unlocked`: nobody was at work on it, so no
+// record of WAL that had been written by then, and changes the page, ends behind that LSN.
+bool read_page_lsn(const BufferPool &pool, const PageTag &tag, uint32_t buffer, uint64_t *lsn, bool *unlocked);
 // Fetches what read_page_lsn() will read.
 void prefetch_page_lsn(const BufferPool &pool, uint32_t buffer);
 // The same for the page's hash; the page in the buffer `next`, if there is one, is fetched meanwhile.

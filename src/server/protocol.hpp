@@ -56,6 +56,7 @@
 #include "engine/util/spin.hpp"
 #include "server/deaths.hpp"
 #include "server/wait_queue.hpp"
+#include "server/wal_position.hpp"
 
 namespace gpuscan::protocol {
 
@@ -124,11 +125,9 @@ struct DeviceEntry {
 // Counters since the service's first start (they survive restarts of the device process).
 struct Counters {
     std::atomic<uint64_t> fragments, fallbacks, row_errors, cancelled;
-    std::atomic<uint64_t> pages_cached, pages_decoded, pages_rowwise, rows_in, groups_out;
+    std::atomic<uint64_t> pages_cached, pages_decoded, pages_rowwise, pages_compared, rows_in, groups_out;
     std::atomic<uint64_t> tables_reused, chunks_built, chunks_evicted, kernels_compiled, link_bytes, device_us,
         restarts; // after deaths; an ordered stop is none
-    // Not a count: where WAL ended when LSNs of pages were last compared. A session that finds it there need not look at any map.
-    std::atomic<uint64_t> proved_wal_end;
 };
 
 struct Slot {
@@ -151,6 +150,12 @@ struct Slot {
     int32_t backend_of_request;
     char query[query_bytes];
     char pad[64];
+};
+
+// Commits that others may see before WAL has been flushed up to them (synchronous_commit = off).
+struct AsyncCommits {
+    std::atomic<uint32_t> pending; // are under way, or seen already and not in `end` yet
+    std::atomic<uint64_t> end;     // of the last one
 };
 
 // The head of the area. Slot i is at slots_offset + i * sizeof(Slot); its input at buffers_offset + 2 * i *
@@ -182,12 +187,15 @@ struct Area {
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
     Deaths deaths;
     Suspects suspects;
-    SpinGate spin_gate;                   // of all who wait for a request, a reply or a GPU
-    WaitQueue queue;                      // of backends that wait for a slot (pg/service/admission.h)
-    std::atomic<uint64_t> slot_ns;        // that a slot is held, on the average of the last ones; 0: none has been
-    std::atomic<uint64_t> start_began_ns; // of the device process, or when the last one ended; by the monotonic clock
-    std::atomic<uint64_t> start_took_ns;  // the last start that came to an end
-    CrashNote crash;                      // of the device process that is running
+    SpinGate spin_gate;                    // of all who wait for a request, a reply or a GPU
+    WaitQueue queue;                       // of backends that wait for a slot (pg/service/admission.h)
+    AsyncCommits async_commits;            // of all sessions (pg/feed/seen_wal.cpp)
+    std::atomic<uint32_t> wal_is_followed; // 1: by the device process, which wants to hear of ...
+    std::atomic<uint64_t> flushed_wal;     // ... where the server's ends, from the supervisor
+    std::atomic<uint64_t> slot_ns;         // that a slot is held, on the average of the last ones; 0: none has been
+    std::atomic<uint64_t> start_began_ns;  // of the device process, or when the last one ended; by the monotonic clock
+    std::atomic<uint64_t> start_took_ns;   // the last start that came to an end
+    CrashNote crash;                       // of the device process that is running
     // What things cost (tier_profile.hpp), and the file that it is to be written to when the device process has measured it, which it
     // does when it finds profile_wanted set, and only once: a measurement that kills the process is not repeated.
     tier::SharedProfile profile;
@@ -256,7 +264,8 @@ struct
     uint32_t accept_missing; // do not build: use what is valid (another backend repairs)
     uint32_t lsns_prove;     // 1: a page whose LSN has not moved is right, visible or not
     uint64_t map_lsn;        // 0: there is no map page, or it has no LSN that identifies it
-    uint64_t wal_end;        // as in ChunkQuestion
+    WalPosition
+        seen_wal; // read before the map: behind it lies no change that the snapshot sees; none: that is not known
 };
 enum class StageState : uint32_t {
     Ready = 0,     // the chunk is held by the session; `covered` says for which pages
@@ -277,9 +286,9 @@ struct StageReply { // also the reply to Publish. Followed by one bitmap (bitmap
 struct StageManyRequest { // StageManyEntry[count]; then per entry that is not all_visible its bitmap (bitmap_bytes)
     uint32_t count;
     uint32_t lsns_prove; // as in StageRequest, for all of them
-    uint64_t wal_end;
-    uint32_t by_wal; // 1: no map was looked at; only chunks all of whose pages wal_end proves right are held
+    uint32_t no_maps;    // 1: none was looked at, and no bitmaps are sent
     uint32_t unused;
+    WalPosition seen_wal;
 };
 struct StageManyEntry {
     uint32_t chunk, npages; // as in StageRequest
@@ -288,10 +297,11 @@ struct StageManyEntry {
     uint64_t map_lsn;
 };
 enum class StageManyState : uint8_t {
-    NotHeld = 0,
+    NotHeld = 0,    // no_maps: unless a map vouches for its pages
     Held = 1,       // every page that can be cached: all, or the visible ones if LSNs prove nothing
     Skipped = 2,    // the same, without a row: by the bounds of cached columns none would be of use
     HeldInPart = 3, // without a few pages
+    Missing = 4,    // not held, and no map would help
 };
 struct
     StageManyReply { // answered uint8: StageManyState; answered uint32: rows of each that is held or skipped, pages to

@@ -16,32 +16,30 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
                                                    const std::atomic<uint32_t> *cancel) {
     std::vector<std::unique_ptr<PageBits>> visible(entries.size()); // nullptr: all pages are
     std::vector<Cache::ChunkName> names;
-    std::vector<uint8_t> idle(entries.size());
     names.reserve(entries.size());
-    size_t partly_visible = 0;
     for (size_t i = 0; i < entries.size(); ++i) {
         check(entries[i].npages <= pages_per_chunk && entries[i].chunk <= UINT32_MAX / pages_per_chunk,
               "too many pages");
         const SourceFeed &source = feed(entries[i].source);
         check(source.is_relation(), "the source is not a relation");
         names.push_back({&source.relation(), entries[i].chunk});
-        idle[i] =
-            i > 0 && entries[i].source == entries[i - 1].source ? idle[i - 1] : source.is_wal_idle(request.wal_end);
-        if (entries[i].all_visible || request.by_wal)
+        if (entries[i].all_visible || request.no_maps)
             continue;
-        ++partly_visible;
         visible[i] = std::make_unique<PageBits>();
         visible[i]->read(in.part(bitmap_bytes), entries[i].npages);
     }
     std::vector<Cache::Snapshot> found = device_->cache.chunks(names);
     std::vector<SourceFeed::Examined> examined(entries.size());
+    size_t in_part = 0; // of whose pages not all are quiet
+    for (size_t i = 0; i < entries.size(); ++i)
+        in_part += found[i].version && (request.seen_wal.end == 0 || found[i].nquiet < entries[i].npages) &&
+                   !entries[i].all_visible;
     const auto examine_some = [&](size_t first, size_t end) {
         for (size_t i = first; i < end; ++i)
             examined[i] =
-                feed(entries[i].source)
-                    .examine(request, entries[i], visible[i].get(), std::move(found[i]), idle[i] != 0, cancel);
+                feed(entries[i].source).examine(request, entries[i], visible[i].get(), std::move(found[i]), cancel);
     };
-    if (partly_visible > chunks_per_task)
+    if (in_part > chunks_per_task)
         device_->pool().run((entries.size() + chunks_per_task - 1) / chunks_per_task, [&](size_t task, unsigned) {
             examine_some(task * chunks_per_task, std::min(entries.size(), (task + 1) * chunks_per_task));
         });
@@ -60,8 +58,10 @@ bool Session::is_read_next(uint32_t feed) const {
 }
 
 void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomic<uint32_t> *cancel) {
-    const StageManyRequest request = in.head<StageManyRequest>();
-    check(request.by_wal == 0 || (request.wal_end != 0 && request.lsns_prove != 0), "nothing is proved");
+    StageManyRequest request = in.head<StageManyRequest>();
+    check(request.no_maps == 0 || request.lsns_prove != 0, "nothing is proved");
+    if (!device_->wal.follow(request.seen_wal))
+        request.seen_wal = {};
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> states;
     std::vector<uint32_t> counts;
@@ -87,13 +87,13 @@ void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomi
         if (staged.state == StageManyState::Skipped) {
             ++chunks_skipped_;
             rows_skipped_ += staged.skipped;
-        } else if (staged.state != StageManyState::NotHeld) {
+        } else if (staged.holds()) {
             used.push_back({{&source.relation(), entry.chunk}, &source.cached_columns()});
         }
         if (staged.state == StageManyState::HeldInPart)
             covered.push_back(std::move(staged.covered));
         const uint32_t new_rows = static_cast<uint32_t>(source.take_new_rows());
-        counts.push_back(staged.state == StageManyState::NotHeld ? missing : staged.skipped + new_rows);
+        counts.push_back(staged.holds() ? staged.skipped + new_rows : missing);
         states.push_back(static_cast<uint8_t>(staged.state));
         full = source.pass_full();
         if (full)

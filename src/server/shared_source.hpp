@@ -33,6 +33,7 @@ struct ChunkInWork {
     std::vector<ColumnRef> columns; // the source's, then companions
     ChunkRef base;                  // of a private build: what the cache had
     PageBits covered;               // of the base
+    std::vector<uint32_t> in_work;  // ChunkAnswer's
     bool squeezed = false;
     Cache::Token token;
     std::mutex lock;   // of the builder, and of: ...

@@ -30,6 +30,8 @@ uint32_t bearable(uint32_t npages) { return npages / pages_per_missing; }
 // the version costs more than they do.
 constexpr uint32_t few_changed = 16;
 
+constexpr uint32_t compared_for_map =
+    64; // pages, rather than to look at the map, which takes 1.3 us and another request
 constexpr uint32_t pages_per_task = 2048; // when LSNs are compared: 20 ns each
 constexpr uint32_t hashes_per_task = 512; // 0.5 us each
 constexpr uint32_t pages_ahead = 16;      // that are fetched while others are compared
@@ -107,17 +109,18 @@ ChunkBuilder::Allocate SourceFeed::work_allocator() {
 
 // ---- staging ------------------------------------------------------------------------------------------------------
 
-ChunkQuestion SourceFeed::question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t wal_end, bool lsns_prove,
-                                   const PageBits &visible, const GivenLsns *given,
+ChunkQuestion SourceFeed::question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t followed,
+                                   bool lsns_prove, const PageBits &visible, const GivenLsns *given,
                                    const std::atomic<uint32_t> *cancel) const {
     ChunkQuestion question;
     question.visible = visible;
     question.map_lsn = hashed_ ? 0 : map_lsn; // (neither says anything of such pages)
-    question.wal_end = hashed_ ? 0 : wal_end;
+    question.followed = hashed_ ? 0 : followed;
+    question.has_lsns = !hashed_;
     question.wanted = lsns_prove ? PageBits::first(npages) : visible;
     question.columns = ids();
     question.compare = [this, chunk, given, cancel](const ChunkVersion &version, const PageBits &pages,
-                                                    PageBits &unchanged, PageBits &unknown) {
+                                                    ChunkAnswer &answer) {
         PageBits others = pages;
         size_t at = 0;
         if (given != nullptr)
@@ -127,27 +130,28 @@ ChunkQuestion SourceFeed::question(uint32_t chunk, uint32_t npages, uint64_t map
                     return;
                 others.reset(page);
                 if (lsn != 0 && lsn == version.pages[page].lsn)
-                    unchanged.set(page);
+                    answer.verified.set(page);
             });
-        compare_identities(chunk, version, others, unchanged, unknown, cancel);
+        compare_identities(chunk, version, others, answer, cancel);
     };
     return question;
 }
 
 void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version, const PageBits &pages,
-                                    PageBits &unchanged, PageBits &unknown, const std::atomic<uint32_t> *cancel) const {
+                                    ChunkAnswer &answer, const std::atomic<uint32_t> *cancel) const {
     std::vector<uint32_t> list;
     pages.for_each([&](uint32_t page) {
         if (version.pages[page].lsn == 0)
             return;
         list.push_back(page);
-        unchanged.set(page); // (nearly all are)
+        answer.verified.set(page); // (nearly all are)
     });
+    counters_.pages_compared.fetch_add(list.size(), std::memory_order_relaxed);
     const RelationFile &file = Cache::file(relation_);
     const std::shared_ptr<PagePlaces> places = cache_.places(relation_, chunk, 0);
     const size_t per_task = hashed_ ? hashes_per_task : pages_per_task;
     const size_t ntasks = (list.size() + per_task - 1) / per_task;
-    std::vector<std::vector<uint32_t>> changed(ntasks), not_found(ntasks);
+    std::vector<std::vector<uint32_t>> changed(ntasks), not_found(ntasks), in_work(ntasks);
     auto compare = [&](size_t task, unsigned) {
         CancelPoint(cancel).worked(0);
         const size_t end = std::min(list.size(), (task + 1) * per_task);
@@ -158,11 +162,14 @@ void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version,
             const PageTag tag = {file.tablespace, file.database, file.relation, 0, chunk * pages_per_chunk + page};
             const uint32_t buffer = places->get(page), next = i + 1 < end ? places->get(list[i + 1]) : PagePlaces::none;
             uint64_t identity = 0;
+            bool unlocked = false;
             if (!(hashed_ ? read_page_hash(pool_, tag, buffer, next, &identity)
-                          : read_page_lsn(pool_, tag, buffer, &identity)))
+                          : read_page_lsn(pool_, tag, buffer, &identity, &unlocked)))
                 not_found[task].push_back(page);
             else if (identity != version.pages[page].lsn && compare_pages)
                 changed[task].push_back(page);
+            else if (!unlocked)
+                in_work[task].push_back(page);
         }
     };
     if (ntasks == 1)
@@ -171,11 +178,12 @@ void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version,
         device_.pool().run(ntasks, compare);
     for (size_t task = 0; task < ntasks; ++task) {
         for (uint32_t page : changed[task])
-            unchanged.reset(page);
+            answer.verified.reset(page);
         for (uint32_t page : not_found[task]) {
-            unchanged.reset(page);
-            unknown.set(page);
+            answer.verified.reset(page);
+            answer.unknown.set(page);
         }
+        answer.in_work.insert(answer.in_work.end(), in_work[task].begin(), in_work[task].end());
     }
 }
 
@@ -185,7 +193,8 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     check(!shared_->is_staged(request.chunk), "the chunk is staged already");
     take_build();
     const bool cacheable = request.map_lsn != 0 || request.lsns_prove != 0;
-    const ChunkQuestion asked = question(request.chunk, request.npages, request.map_lsn, request.wal_end,
+    const uint64_t followed = device_.wal.follow(request.seen_wal) ? request.seen_wal.end : 0;
+    const ChunkQuestion asked = question(request.chunk, request.npages, request.map_lsn, followed,
                                          request.lsns_prove != 0, visible, given, cancel);
     if (given != nullptr) {
         const std::shared_ptr<PagePlaces> places = cache_.places(relation_, request.chunk, request.npages);
@@ -195,11 +204,11 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     Cache::Token token;
     for (;;) {
         Cache::Snapshot now = cacheable ? cache_.chunk(relation_, request.chunk) : Cache::Snapshot();
-        ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), asked);
+        ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), asked);
         if (answer.unknown.any() && given == nullptr)
             return {StageState::NeedLsns, answer.unknown};
         if (answer.news)
-            cache_.confirm(relation_, request.chunk, now.version, proof_of(answer.verified, asked));
+            cache_.confirm(relation_, request.chunk, now.version, finding_of(answer.verified, answer.in_work, asked));
         if (answer.missing.any() && request.accept_missing)
             cache_.bear_missing(relation_, request.chunk);
         if (!answer.missing.any() || request.accept_missing)
@@ -213,65 +222,58 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     }
 }
 
-// A chunk of which every page is known to the cache and proved right at once, by the end of WAL, or because all are visible and
-// by the map page's LSN: the common cases, and cheap to see.
+// For which only a map can vouch.
+static bool any_without_lsn(const ChunkVersion &version, const PageBits &pages) {
+    bool any = false;
+    (pages & version.known_pages).for_each([&](uint32_t page) { any |= version.pages[page].lsn == 0; });
+    return any;
+}
+
+// A chunk of which every page is known to the cache and right, by WAL, or because all are visible and by the map page's LSN: the common
+// cases, and cheap to see.
 bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyRequest &request,
                           const StageManyEntry &entry) const {
-    if (!now.version || !now.proof || entry.npages == 0 || now.version->whole_pages != entry.npages)
+    if (!now.version || entry.npages == 0 || now.version->whole_pages != entry.npages)
         return false;
-    const ChunkProof &proof = *now.proof;
-    const bool by_wal = request.by_wal != 0 && proof.wal_end == request.wal_end && proof.whole_by_wal >= entry.npages;
-    const bool by_map = entry.all_visible != 0 && entry.map_lsn != 0 && proof.map_lsn == entry.map_lsn &&
-                        proof.whole_by_map >= entry.npages;
+    const bool by_wal = request.seen_wal.end != 0 && !hashed_ && now.nquiet == entry.npages;
+    const bool by_map = now.proof && entry.all_visible != 0 && entry.map_lsn != 0 &&
+                        now.proof->map_lsn == entry.map_lsn && now.proof->whole_by_map >= entry.npages;
     return (by_wal || by_map) && std::all_of(columns_.begin(), columns_.end(), [&](const SourceColumn &wanted) {
                const ChunkColumns::Column *column = now.version->columns.find(wanted.id);
                return column != nullptr && column->whole;
            });
 }
 
-// Where queries find WAL as it was anyway, the map of this chunk need not be looked at any more either.
-void SourceFeed::prove_by_wal(const StageManyRequest &request, const StageManyEntry &entry,
-                              const Cache::Snapshot &now) const {
-    if (hashed_ || request.wal_end == 0 || now.proof->wal_end == request.wal_end ||
-        counters_.proved_wal_end.load(std::memory_order_relaxed) != request.wal_end)
-        return;
-    ChunkProof proof;
-    proof.wal_end = request.wal_end;
-    proof.by_wal = PageBits::first(entry.npages);
-    cache_.confirm(relation_, entry.chunk, now.version, proof);
-}
-
 SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const StageManyEntry &entry,
-                                         const PageBits *visible, Cache::Snapshot found, bool idle,
+                                         const PageBits *visible, Cache::Snapshot found,
                                          const std::atomic<uint32_t> *cancel) const {
     Examined examined;
     examined.missing = entry.npages;
     examined.now = std::move(found);
+    examined.answered = !examined.now.version;
     const Cache::Snapshot &now = examined.now;
     if (!now.version || (entry.map_lsn == 0 && request.lsns_prove == 0))
         return examined;
     if (is_whole(now, request, entry)) {
-        prove_by_wal(request, entry, now);
         examined.ncovered = entry.npages;
         examined.missing = 0;
         examined.rows = now.version->known_rows;
         return examined;
     }
-    if (request.by_wal != 0)
-        return examined;
-    const ChunkQuestion asked =
-        question(entry.chunk, entry.npages, entry.map_lsn, request.wal_end, request.lsns_prove != 0,
+    ChunkQuestion asked =
+        question(entry.chunk, entry.npages, entry.map_lsn, request.seen_wal.end, request.lsns_prove != 0,
                  visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr, cancel);
-    const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), asked);
+    if (request.no_maps != 0) {
+        asked.visible = PageBits();
+        asked.compare_at_most = compared_for_map;
+    }
+    const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), asked);
     examined.missing = answer.missing.any() ? answer.missing.count() : 0; // (mostly none)
     if (answer.unknown.any())
         return examined;
-    const bool provable = asked.map_lsn != 0 || asked.wal_end != 0;
-    if (answer.news && provable && (idle || !now.proof || now.proof->map_lsn != asked.map_lsn)) {
-        cache_.confirm(relation_, entry.chunk, now.version, proof_of(answer.verified, asked));
-        if (asked.wal_end != 0)
-            counters_.proved_wal_end.store(asked.wal_end, std::memory_order_relaxed);
-    }
+    examined.answered = request.no_maps == 0 || !any_without_lsn(*now.version, answer.missing);
+    if (answer.news)
+        cache_.confirm(relation_, entry.chunk, now.version, finding_of(answer.verified, answer.in_work, asked));
     examined.ncovered = answer.covered.count();
     if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))
         examined.rows = covered_rows(*now.version, answer.covered);
@@ -286,6 +288,8 @@ SourceFeed::StagedAhead SourceFeed::stage_ahead(const StageManyEntry &entry, Exa
                                                 const std::function<bool(const ChunkView &)> &is_prunable,
                                                 bool may_prune) {
     StagedAhead staged;
+    if (examined.answered)
+        staged.state = StageManyState::Missing;
     if (examined.rows &&
         (!examined.pages || cache_.note_missing(relation_, entry.chunk, examined.missing) <= bearable(entry.npages))) {
         staged.state = examined.pages ? StageManyState::HeldInPart : StageManyState::Held;
@@ -298,7 +302,7 @@ SourceFeed::StagedAhead SourceFeed::stage_ahead(const StageManyEntry &entry, Exa
         if (staged.skipped != 0)
             staged.state = StageManyState::Skipped;
     }
-    if (staged.state != StageManyState::NotHeld)
+    if (staged.holds())
         check(shared_->note_staged(entry.chunk), "the chunk is staged already");
     return staged;
 }
@@ -344,6 +348,7 @@ SourceFeed::Staged SourceFeed::start_build(const StageRequest &request, const Ch
     build->question = std::move(question);
     build->places = cache_.places(relation_, request.chunk, request.npages);
     build->covered = answer.covered;
+    build->in_work = answer.in_work;
     build->token = std::move(token);
     build->columns = shared_->columns;
     ChunkAnswer todo = answer;
@@ -428,7 +433,8 @@ SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad) {
     const std::shared_ptr<ChunkVersion> version = build->builder->finish();
     const PageBits usable = build->builder->covered();
     if (!build->is_private) { // (first, since that sums up the version)
-        cache_.publish(build->token, version, proof_of(build->builder->verified(), build->question), build->squeezed);
+        cache_.publish(build->token, version, build->builder->decoded(),
+                       finding_of(build->builder->verified(), build->in_work, build->question), build->squeezed);
         counters_.chunks_built.fetch_add(1, std::memory_order_relaxed);
     }
     hold(*version, covered_rows(*version, usable), build->is_private);

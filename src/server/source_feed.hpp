@@ -54,6 +54,9 @@ class SourceFeed {
 
     struct StagedAhead {
         protocol::StageManyState state = protocol::StageManyState::NotHeld;
+        bool holds() const {
+            return state != protocol::StageManyState::NotHeld && state != protocol::StageManyState::Missing;
+        }
         std::unique_ptr<PageBits> covered; // HeldInPart
         uint32_t skipped = 0;              // rows that were passed over
     };
@@ -64,16 +67,14 @@ class SourceFeed {
             bool verified; // the version knows all wanted pages, and they are right
         };
         Cache::Snapshot now;
+        bool answered = false;        // what is missing is known, and no map would help
         RowsRef rows;                 // of the covered pages; nullptr: the chunk cannot be held like this
         std::unique_ptr<Pages> pages; // nullptr: all are covered, or nothing is known
         uint32_t ncovered = 0;
         uint32_t missing = 0; // pages to bring
     };
     Examined examine(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
-                     const PageBits *visible, Cache::Snapshot now, bool idle,
-                     const std::atomic<uint32_t> *cancel) const;
-    // Once a question: does WAL end where it did at the last one (Cache::is_wal_idle)?
-    bool is_wal_idle(uint64_t wal_end) const { return cache_.is_wal_idle(relation_, wal_end); }
+                     const PageBits *visible, Cache::Snapshot now, const std::atomic<uint32_t> *cancel) const;
     // Holds the chunk if the cache has all or nearly all of it. Where columns are missing, those that are there may let
     // `is_prunable` say of their bounds that no row is wanted (if `may_prune`): then the chunk is staged, and nothing of it is held.
     // The caller touches what is held.
@@ -146,14 +147,12 @@ class SourceFeed {
     std::vector<uint32_t> ids() const;
     ChunkBuilder::Allocate cache_allocator(bool *squeezed);
     ChunkBuilder::Allocate work_allocator();
-    ChunkQuestion question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t wal_end, bool lsns_prove,
+    ChunkQuestion question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t followed, bool lsns_prove,
                            const PageBits &visible, const GivenLsns *given, const std::atomic<uint32_t> *cancel) const;
-    void compare_identities(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
-                            PageBits &unknown, const std::atomic<uint32_t> *cancel) const;
+    void compare_identities(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, ChunkAnswer &answer,
+                            const std::atomic<uint32_t> *cancel) const;
     bool is_whole(const Cache::Snapshot &now, const protocol::StageManyRequest &request,
                   const protocol::StageManyEntry &entry) const;
-    void prove_by_wal(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
-                      const Cache::Snapshot &now) const;
     uint32_t rows_pruned(const ChunkVersion &version, const PageBits &pages,
                          const std::function<bool(const ChunkView &)> &is_prunable) const;
     Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);

@@ -2,6 +2,7 @@
 #include "server/wal_reader.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,7 +23,9 @@ constexpr size_t flags_at = 2, address_at = 8, rest_at = 16;
 constexpr uint16_t begins_with_a_rest = 1;
 // Of a record's.
 constexpr size_t before_at = 8, info_at = 16, manager_at = 17;
-constexpr uint8_t log_manager = 0, info_bits = 0xf0, switches_segment = 0x40;
+constexpr uint8_t log_manager = 0, transaction_manager = 1, storage_manager = 2; // RM_XLOG_ID, RM_XACT_ID, RM_SMGR_ID
+constexpr uint8_t info_bits = 0xf0, switches_segment = 0x40, makes_file = 0x10;
+constexpr uint8_t changes_files = 0x01; // XLR_SPECIAL_REL_UPDATE
 
 // Heads within a record.
 constexpr uint8_t max_block_id = 32;
@@ -88,24 +91,39 @@ class WalReader::Bytes {
     bool broken_ = false;
 };
 
-WalReader::WalReader(std::string directory, uint32_t timeline, uint64_t segment_size, uint64_t from)
-    : directory_(std::move(directory)), timeline_(timeline), segment_size_(segment_size), position_(from) {}
+WalReader::WalReader(std::string directory, const WalPosition &from)
+    : directory_(std::move(directory)), timeline_(from.timeline), segment_size_(from.segment_size),
+      position_(from.end) {}
 
 WalReader::~WalReader() {
     if (file_ >= 0)
         close(file_);
 }
 
-bool WalReader::open_segment(uint64_t at) {
-    const uint64_t segment = at / segment_size_, of_name = (uint64_t(1) << 32) / segment_size_;
-    if (file_ >= 0 && segment == segment_)
-        return true;
-    if (file_ >= 0)
-        close(file_);
+std::string WalReader::segment_name(uint64_t segment) const {
+    const uint64_t of_name = (uint64_t(1) << 32) / segment_size_;
     char name[32];
     snprintf(name, sizeof name, "/%08X%08X%08X", timeline_, static_cast<uint32_t>(segment / of_name),
              static_cast<uint32_t>(segment % of_name));
-    file_ = open((directory_ + name).c_str(), O_RDONLY | O_CLOEXEC);
+    return directory_ + name;
+}
+
+// What has been read of the file was of its segment: nobody had used it again.
+bool WalReader::is_file_in_place() const {
+    struct stat opened, named;
+    return file_ < 0 || (fstat(file_, &opened) == 0 && stat(segment_name(segment_).c_str(), &named) == 0 &&
+                         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev);
+}
+
+bool WalReader::open_segment(uint64_t at) {
+    const uint64_t segment = at / segment_size_;
+    if (file_ >= 0 && segment == segment_)
+        return true;
+    if (!is_file_in_place())
+        return false;
+    if (file_ >= 0)
+        close(file_);
+    file_ = open(segment_name(segment).c_str(), O_RDONLY | O_CLOEXEC);
     segment_ = segment;
     return file_ >= 0;
 }
@@ -136,13 +154,14 @@ bool WalReader::find_first(uint64_t to) {
         return false;
     if ((value_at<uint16_t>(head, flags_at) & begins_with_a_rest) != 0)
         bytes.skip(value_at<uint32_t>(head, rest_at));
-    position_ = bytes.at();
-    found_ = true;
+    Bytes record(*this, (bytes.at() + 7) / 8 * 8, to);
+    record.enter_page();
+    position_ = first_ = record.at();
     return true;
 }
 
 // Heads come first, then the data of which they tell the length: `left` bytes in all. False: these are no heads.
-bool WalReader::tell_blocks(Bytes &record, uint64_t left, const Tell &tell) {
+bool WalReader::tell_blocks(Bytes &record, uint64_t left, uint64_t end, const Tell &tell) {
     uint64_t data = 0;
     const auto take = [&](auto *value) {
         if (left < data + sizeof *value || !record.take(value))
@@ -151,6 +170,7 @@ bool WalReader::tell_blocks(Bytes &record, uint64_t left, const Tell &tell) {
         return true;
     };
     WalReference block = {};
+    block.end = end;
     bool any_relation = false;
     while (left > data) {
         uint8_t id, byte;
@@ -191,10 +211,28 @@ bool WalReader::tell_blocks(Bytes &record, uint64_t left, const Tell &tell) {
     return left == data;
 }
 
-bool WalReader::read(uint64_t to, const Tell &tell) {
-    if (!found_ && !find_first(to))
+// Of a record that changes files, behind its heads. (A transaction's end removes some. They are not made again without such a record.)
+bool WalReader::tell_files(Bytes &record, uint8_t manager, uint8_t info, uint64_t end, const Tell &tell) {
+    if ((info & changes_files) == 0 || manager == transaction_manager)
+        return true;
+    WalReference file = {0, 0, 0, 0, WalReference::whole_file, end};
+    if (manager == storage_manager) {
+        const bool made = (info & info_bits) == makes_file;
+        uint32_t block; // from which on a file is cut off
+        if ((!made && !record.take(&block)) || !record.take(&file.tablespace) || !record.take(&file.database) ||
+            !record.take(&file.relation) || (made && !record.take(&file.fork)))
+            return false;
+    }
+    tell(file);
+    return true;
+}
+
+bool WalReader::read(uint64_t to, const Tell &tell) { return read_records(to, tell) && is_file_in_place(); }
+
+bool WalReader::read_records(uint64_t to, const Tell &tell) {
+    if (first_ == 0 && !find_first(to))
         return false;
-    while (found_) {
+    while (first_ != 0) {
         Bytes record(*this, (position_ + 7) / 8 * 8, to);
         record.enter_page();
         const uint64_t begin = record.at();
@@ -209,9 +247,11 @@ bool WalReader::read(uint64_t to, const Tell &tell) {
         rest.skip(length - record_head);
         if (rest.at() > to) // its end will come
             return true;
-        if (!tell_blocks(record, length - record_head, tell))
+        const uint8_t manager = head[manager_at], info = head[info_at];
+        const uint64_t end = (rest.at() + 7) / 8 * 8;
+        if (!tell_blocks(record, length - record_head, end, tell) || !tell_files(record, manager, info, end, tell))
             return false;
-        const bool switches = head[manager_at] == log_manager && (head[info_at] & info_bits) == switches_segment;
+        const bool switches = manager == log_manager && (info & info_bits) == switches_segment;
         before_ = begin;
         position_ = switches ? (rest.at() + segment_size_ - 1) / segment_size_ * segment_size_ : rest.at();
         ++records_;

@@ -2,7 +2,8 @@
 //
 // Every record that moves the LSN of a page refers to the page's block (PostgreSQL's src/backend/access/transam/README, "Write-Ahead Log
 // Coding"; incremental backups of 17 rely on it). So what this reader has not told of a block since some moment says that its page is as
-// it was then.
+// it was then. Records that change files otherwise have a flag of their own (XLR_SPECIAL_REL_UPDATE): the storage manager makes one or
+// cuts it off; those of databases are copied, moved and removed.
 //
 // A record: its head (length, where the one before began, resource manager), heads of the blocks, each with that of an image and the
 // relation, if it is another one than before, and then data, over which the reader passes. Records lie one behind the other, at multiples of
@@ -10,25 +11,31 @@
 // (access/xlogrecord.h, access/xlog_internal.h).
 //
 // What stands behind the end that the caller names is not looked at: it may be of an earlier use of the file. Before it everything is
-// there, unless files have been removed or used again; each page's address and each record's link to the one before show that.
+// there, unless files have been removed or used again: each page's address and each record's link to the one before show that, and
+// that the file still has its name. (A server that uses a file again gives it another one first, and then writes.)
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
 
+#include "server/wal_position.hpp"
+
 namespace gpuscan {
 
 struct WalReference {
-    uint32_t tablespace, database, relation;
+    static constexpr uint32_t whole_file = UINT32_MAX; // InvalidBlockNumber
+
+    uint32_t tablespace, database, relation; // all 0, and the whole file: any file may be another one now
     uint32_t fork;
     uint32_t block;
+    uint64_t end; // of the record: the LSN that it gives to the page
 };
 
 class WalReader {
   public:
     // `directory`: pg_wal. From the first record on that begins on the page of `from` (so some may be told that end before it).
-    WalReader(std::string directory, uint32_t timeline, uint64_t segment_size, uint64_t from);
+    WalReader(std::string directory, const WalPosition &from);
     ~WalReader();
     WalReader(const WalReader &) = delete;
     WalReader &operator=(const WalReader &) = delete;
@@ -40,6 +47,8 @@ class WalReader {
 
     // Where the next record begins, or ended the last one; of all before it the blocks have been told.
     uint64_t position() const { return position_; }
+    // Where the first record began: of those behind it all blocks are told; 0: none has been found yet.
+    uint64_t first() const { return first_; }
     uint64_t records() const { return records_; }
 
   private:
@@ -47,14 +56,18 @@ class WalReader {
 
     const uint8_t *page(uint64_t at, uint64_t to);
     bool open_segment(uint64_t at);
+    std::string segment_name(uint64_t segment) const;
+    bool is_file_in_place() const;
     bool find_first(uint64_t to);
-    static bool tell_blocks(Bytes &record, uint64_t left, const Tell &tell);
+    bool read_records(uint64_t to, const Tell &tell);
+    static bool tell_blocks(Bytes &record, uint64_t left, uint64_t end, const Tell &tell);
+    static bool tell_files(Bytes &record, uint8_t manager, uint8_t info, uint64_t end, const Tell &tell);
 
     const std::string directory_;
     const uint32_t timeline_;
     const uint64_t segment_size_;
     uint64_t position_, before_ = 0; // ... where the last record began, 0: not known
-    bool found_ = false;             // position_ is a record's
+    uint64_t first_ = 0;             // 0: position_ is not a record's yet
     uint64_t records_ = 0;
     int file_ = -1;
     uint64_t segment_ = 0; // of the file

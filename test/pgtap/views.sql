@@ -9,7 +9,7 @@ SELECT has_view('gpuscan', 'devices', 'there is gpuscan.devices');
 SELECT has_view('gpuscan', 'stat', 'there is gpuscan.stat');
 SELECT has_view('gpuscan', 'cached_columns', 'there is gpuscan.cached_columns');
 SELECT columns_are('gpuscan', 'devices', ARRAY['kind', 'name', 'state', 'memory_total', 'memory_limit', 'memory_used', 'cache_bytes', 'note', 'pid']);
-SELECT columns_are('gpuscan', 'stat', ARRAY['fragments', 'fallbacks', 'row_errors', 'cancelled', 'pages_cached', 'pages_decoded', 'pages_rowwise', 'rows_in', 'groups_out', 'tables_reused',
+SELECT columns_are('gpuscan', 'stat', ARRAY['fragments', 'fallbacks', 'row_errors', 'cancelled', 'pages_cached', 'pages_decoded', 'pages_rowwise', 'pages_compared', 'rows_in', 'groups_out', 'tables_reused',
                                          'chunks_built', 'chunks_evicted', 'kernels_compiled', 'link_bytes', 'device_ms', 'restarts']);
 SELECT columns_are('gpuscan', 'cached_columns', ARRAY['datid', 'datname', 'relid', 'schemaname', 'relname', 'relfilenode', 'attnum', 'attname', 'expression', 'device', 'chunks', 'pages', 'bytes', 'hits']);
 SELECT has_function('gpuscan', 'prewarm', ARRAY['regclass']);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -107,14 +108,16 @@ class CacheTest : public ::testing::Test {
         ChunkQuestion q;
         q.visible = q.wanted = all_pages(table.npages());
         q.map_lsn = map_lsn;
-        q.compare = [this, &table, lsns](const ChunkVersion &version, const PageBits &pages, PageBits &unchanged,
-                                         PageBits &unknown) {
+        q.compare = [this, &table, lsns](const ChunkVersion &version, const PageBits &pages, ChunkAnswer &answer) {
             compared = pages.count();
             pages.for_each([&](uint32_t page) {
-                if (!lsns)
-                    unknown.set(page);
-                else if (table.lsns()[page] != 0 && table.lsns()[page] == version.pages[page].lsn)
-                    unchanged.set(page);
+                if (!lsns) {
+                    answer.unknown.set(page);
+                } else if (table.lsns()[page] != 0 && table.lsns()[page] == version.pages[page].lsn) {
+                    answer.verified.set(page);
+                    if (in_work.test(page))
+                        answer.in_work.push_back(page);
+                }
             });
         };
         for (const ColumnRef &c : columns)
@@ -125,10 +128,10 @@ class CacheTest : public ::testing::Test {
     ChunkAnswer ask(const ChunkQuestion &q) {
         const Cache::Snapshot now = cache.chunk(relation, 0);
         compared = 0;
-        return check_chunk(now.version.get(), now.proof.get(), q);
+        return check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), q);
     }
     void confirm(const ChunkQuestion &q, const ChunkAnswer &answer) {
-        cache.confirm(relation, 0, cache.chunk(relation, 0).version, proof_of(answer.verified, q));
+        cache.confirm(relation, 0, cache.chunk(relation, 0).version, finding_of(answer.verified, answer.in_work, q));
     }
     void confirm(const ChunkQuestion &q) { confirm(q, ask(q)); }
 
@@ -136,7 +139,7 @@ class CacheTest : public ::testing::Test {
     uint32_t build(const Table &table, const ChunkQuestion &q, const std::vector<uint32_t> &bad = {},
                    uint64_t began = UINT64_MAX, uint32_t number = 0) {
         const Cache::Snapshot now = cache.chunk(relation, number);
-        const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), q);
+        const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), q);
         Cache::Token token = cache.take_token(relation, number);
         EXPECT_TRUE(token);
         bool squeezed = false;
@@ -174,7 +177,9 @@ class CacheTest : public ::testing::Test {
             builder.drop_page(page);
         std::shared_ptr<ChunkVersion> version = builder.finish();
         covered = builder.covered();
-        cache.publish(token, version, proof_of(builder.verified(), q), squeezed);
+        if (before_publishing)
+            before_publishing();
+        cache.publish(token, version, builder.decoded(), finding_of(builder.verified(), answer.in_work, q), squeezed);
         return builder.decoded_pages();
     }
 
@@ -235,6 +240,8 @@ class CacheTest : public ::testing::Test {
     size_t window_pages = SIZE_MAX;      // of build()
     std::map<uint32_t, TupleMask> masks; // of pages of which not all tuples count
     uint32_t compared = 0;               // pages whose LSNs the last question asked for
+    PageBits in_work;                    // somebody holds the locks of these pages
+    std::function<void()> before_publishing;
     std::vector<PageStatus> statuses;
     PageBits covered;
     bool full = false;

@@ -280,14 +280,14 @@ class ExpressionsTest : public CacheTest {
         const Cache::Snapshot now = cache.chunk(relation, chunk);
         ChunkBuilder builder(
             *device, [&](size_t n) { return cache.allocate(n, UINT64_MAX); }, now.version,
-            check_chunk(now.version.get(), now.proof.get(), q), table.npages(),
+            check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), q), table.npages(),
             {{column->id, &column->layout, nullptr}}, 1);
         std::vector<WindowPage> window;
         for (uint32_t page = 0; page < table.npages(); ++page)
             window.push_back(table.window_page(page));
         builder.decode(window, nullptr);
         std::shared_ptr<ChunkVersion> version = builder.finish();
-        cache.publish(token, version, proof_of(builder.verified(), q), false);
+        cache.publish(token, version, builder.decoded(), finding_of(builder.verified(), {}, q), false);
     }
     bool is_cached(const ColumnRef &column, uint32_t chunk) {
         return cache.chunk(relation, chunk).version->columns.find(column->id) != nullptr;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <random>
 #include <set>
@@ -133,8 +134,8 @@ TEST_F(ChunkTest, UnmovedPagesConfirmTheMap) {
     EXPECT_EQ(cache.chunk(relation, 0).version, version);
     // An older look, which ends later, takes nothing away; a version that is no longer current confirms nothing.
     confirm(question(table, 98, {a}, true));
-    ChunkProof other;
-    other.map_lsn = 100;
+    ChunkFinding other;
+    other.proof.map_lsn = 100;
     cache.confirm(relation, 0, std::make_shared<ChunkVersion>(), other);
     EXPECT_EQ(cache.chunk(relation, 0).proof->map_lsn, 99u);
     EXPECT_EQ(cache.chunk(relation, 0).proof->whole_by_map, 20u);
@@ -211,30 +212,235 @@ TEST_F(ChunkTest, UnmovedPagesAreRightWithoutTheMap) {
     EXPECT_TRUE(rest.unknown.test(5));
 }
 
-TEST_F(ChunkTest, EndOfWalVouchesForWhatWasComparedThere) {
-    Table table(20);
+// Questions that no map answers, of a query whose snapshot sees nothing behind where WAL has been followed to.
+class QuietTest : public CacheTest {
+  protected:
+    ChunkQuestion at(uint64_t followed) {
+        ChunkQuestion q = question(table, 0, {a}, true);
+        q.visible = PageBits();
+        q.followed = followed;
+        return q;
+    }
+    void name(uint32_t page, uint64_t end) { cache.note_references({{file, page, end}}, end); }
+    // How many pages are compared by a query that tells what it finds.
+    uint32_t ask_and_tell(uint64_t followed) {
+        const ChunkQuestion q = at(followed);
+        const ChunkAnswer answer = ask(q);
+        if (answer.news)
+            confirm(q, answer);
+        return compared;
+    }
+    uint32_t quiet() { return cache.chunk(relation, 0).nquiet; }
+
+    Table table{20}; // decoded at LSNs from 1000 to 1019
     const ColumnRef a = column(1);
-    ChunkQuestion q = question(table, 0, {a}, true);
-    q.visible = PageBits();
-    q.wal_end = 500;
-    build(table, q);
-    EXPECT_EQ(ask(q).covered.count(), 20u);
+};
+
+TEST_F(QuietTest, WalVouchesForWhatItHasNotNamed) {
+    cache.begin_following(2000);
+    build(table, at(2000));
+    EXPECT_EQ(quiet(), 20u);
+    EXPECT_EQ(ask(at(2000)).covered.count(), 20u);
     EXPECT_EQ(compared, 0u);
-    q.wal_end = 0; // somebody who has written
-    EXPECT_EQ(ask(q).covered.count(), 20u);
-    EXPECT_EQ(compared, 20u);
-    q.wal_end = 501;
+    EXPECT_EQ(ask_and_tell(0), 20u); // somebody who has written compares
     table.write(5, 7000, 9, 9000);
+    name(5, 9000);
+    name(pages_per_chunk + 6, 9000); // of the next chunk
+    cache.note_references({{{1663, 5, 16385}, 7, 9000}}, 9000);
+    EXPECT_EQ(quiet(), 19u);
+    EXPECT_EQ(ask_and_tell(9000), 1u);
+    EXPECT_TRUE(ask(at(9000)).missing.test(5));
+    EXPECT_EQ(ask(at(9000)).covered.count(), 19u);
+    EXPECT_EQ(build(table, at(9000)), 1u);
+    EXPECT_EQ(quiet(), 20u);
+    EXPECT_EQ(values(ask(at(9000)).covered, a).back(), 7008);
+    // Named, but unchanged: VACUUM has set its bit.
+    name(8, 9500);
+    EXPECT_EQ(quiet(), 19u);
+    EXPECT_EQ(ask_and_tell(9500), 1u);
+    EXPECT_EQ(ask_and_tell(9500), 0u);
+}
+
+// A page that is decoded after WAL has told of its change: the record ends where the page's LSN is.
+TEST_F(QuietTest, PagesDecodedBehindTheRecordAreQuiet) {
+    cache.begin_following(100);
+    cache.places(relation, 0, 20); // somebody has asked for the chunk
+    name(5, 1005);
+    build(table, at(0)); // by somebody who does not know how far WAL is followed
+    EXPECT_EQ(quiet(), 20u);
+    name(6, 1006); // told late
+    EXPECT_EQ(quiet(), 20u);
+    name(6, 1007);
+    EXPECT_EQ(quiet(), 19u);
+}
+
+// What is named between the decoding of a page and its publication has changed it.
+TEST_F(QuietTest, WhatIsNamedDuringABuildIsNotQuiet) {
+    cache.begin_following(500);
+    before_publishing = [&] { name(5, 9000); };
+    build(table, at(600));
+    EXPECT_EQ(quiet(), 19u);
+    EXPECT_TRUE(!cache.chunk(relation, 0).quiet->test(5));
+    before_publishing = nullptr;
+    table.write(5, 7000, 9, 9000);
+    table.write(6, 8000, 9, 9001);
+    name(6, 9001);
+    before_publishing = [&] { name(6, 9002); };
+    EXPECT_EQ(build(table, at(9001)), 2u);
+    EXPECT_EQ(quiet(), 19u);
+    EXPECT_TRUE(!cache.chunk(relation, 0).quiet->test(6));
+}
+
+// A look that began before a record was told says nothing of what comes behind it, however late it ends.
+TEST_F(QuietTest, AnOldLookDoesNotCoverALaterRecord) {
+    cache.begin_following(5000);
+    build(table, at(0));
+    EXPECT_EQ(quiet(), 0u); // decoded at LSNs before that, and nobody knows what came between
+    const ChunkQuestion q = at(5000);
     const ChunkAnswer answer = ask(q);
-    EXPECT_EQ(compared, 20u);
-    EXPECT_FALSE(answer.covered.test(5));
+    name(5, 9000);
+    name(6, 5000);
     confirm(q, answer);
-    EXPECT_EQ(ask(q).covered.count(), 19u);
-    EXPECT_EQ(compared, 1u); // that one may still be as the version has it, for all that is known
-    EXPECT_TRUE(ask(q).missing.test(5));
-    q.wal_end = 499; // an older look
-    confirm(q);
-    EXPECT_EQ(cache.chunk(relation, 0).proof->wal_end, 501u);
+    EXPECT_EQ(quiet(), 19u);
+    EXPECT_TRUE(!cache.chunk(relation, 0).quiet->test(5));
+    // A look from before WAL was followed anew
+    cache.begin_following(10000);
+    EXPECT_EQ(quiet(), 0u);
+    confirm(q, answer);
+    EXPECT_EQ(quiet(), 0u);
+    EXPECT_EQ(ask_and_tell(10000), 20u);
+    EXPECT_EQ(quiet(), 20u);
+    cache.begin_following(QuietPages::never);
+    EXPECT_EQ(ask_and_tell(10000), 20u);
+    EXPECT_EQ(quiet(), 0u);
+}
+
+// A page whose lock somebody holds may have been named already, and get its LSN later: only this query knows that it is right.
+TEST_F(QuietTest, PagesInWorkAreForOneQueryOnly) {
+    cache.begin_following(5000);
+    build(table, at(0));
+    in_work.set(3);
+    EXPECT_EQ(ask_and_tell(5000), 20u);
+    EXPECT_EQ(ask(at(5000)).covered.count(), 20u);
+    EXPECT_EQ(quiet(), 19u);
+    EXPECT_EQ(ask_and_tell(5000), 1u);
+    in_work = PageBits();
+    EXPECT_EQ(ask_and_tell(5000), 1u);
+    EXPECT_EQ(ask_and_tell(5000), 0u);
+}
+
+// A chunk that comes to be known later: what was named before is not known.
+TEST_F(QuietTest, NewChunksKnowNothingOfWhatWasNamedBefore) {
+    cache.begin_following(500);
+    name(5, 9000);
+    build(table, at(600));
+    EXPECT_EQ(quiet(), 0u);
+    EXPECT_EQ(ask_and_tell(9000), 20u);
+    EXPECT_EQ(quiet(), 20u);
+}
+
+// Files that are made anew or cut off, and databases that are moved.
+TEST_F(QuietTest, ChangesOfFilesAreForAllPages) {
+    for (const RelationFile &changed : {file, RelationFile()}) {
+        cache.begin_following(500);
+        build(table, at(600));
+        EXPECT_EQ(ask_and_tell(2000), 0u);
+        cache.note_references({{{1663, 5, 16385}, Cache::Reference::whole_file, 3000}}, 3000);
+        EXPECT_EQ(quiet(), 20u);
+        cache.note_references({{changed, Cache::Reference::whole_file, 3000}}, 3000);
+        EXPECT_EQ(quiet(), 0u);
+        EXPECT_EQ(ask_and_tell(3000), 20u);
+        EXPECT_EQ(quiet(), 20u);
+    }
+}
+
+// Nobody tells the chunks of a relation that the cache has dropped.
+TEST_F(QuietTest, DroppedRelationsAreNotQuiet) {
+    cache.begin_following(500);
+    build(table, at(600));
+    cache.evict(file);
+    EXPECT_EQ(quiet(), 0u);
+    EXPECT_EQ(ask_and_tell(2000), 20u);
+    EXPECT_EQ(ask_and_tell(2000), 20u);
+}
+
+// Readers keep what they took.
+TEST_F(QuietTest, ReadersKeepTheirPages) {
+    cache.begin_following(500);
+    build(table, at(600));
+    const Cache::Snapshot before = cache.chunk(relation, 0);
+    name(5, 9000);
+    EXPECT_TRUE(before.quiet->test(5));
+    EXPECT_TRUE(!cache.chunk(relation, 0).quiet->test(5));
+    EXPECT_EQ(before.nquiet, 20u);
+}
+
+// Of too many pages nothing is compared.
+TEST_F(QuietTest, ComparesAtMostSoMany) {
+    build(table, at(0));
+    ChunkQuestion q = at(0);
+    q.compare_at_most = 19;
+    EXPECT_EQ(ask(q).unknown.count(), 20u);
+    EXPECT_EQ(compared, 0u);
+    q.compare_at_most = 20;
+    EXPECT_EQ(ask(q).covered.count(), 20u);
+}
+
+// Random changes, looks, builds and records that are told late: whatever is quiet is as the version has it.
+TEST_F(QuietTest, NothingThatHasChangedIsQuiet) {
+    std::mt19937 random(5);
+    const auto below = [&](uint32_t n) { return std::uniform_int_distribution<uint32_t>(0, n - 1)(random); };
+    uint64_t end = 5000, told = 5000, quiet_pages = 0;
+    cache.begin_following(told);
+    std::vector<Cache::Reference> untold;
+    const auto change = [&] {
+        const uint32_t page = below(table.npages());
+        end += 1 + below(9);
+        if (below(4) != 0)
+            table.write(page, static_cast<int32_t>(below(1000000)), 1 + below(9), end);
+        untold.push_back({file, page, end});
+    };
+    const auto tell = [&] {
+        std::vector<Cache::Reference> some(untold.begin(),
+                                           untold.begin() + below(static_cast<uint32_t>(untold.size()) + 1));
+        untold.erase(untold.begin(), untold.begin() + static_cast<std::ptrdiff_t>(some.size()));
+        told = untold.empty() ? end : untold.front().end - 1;
+        cache.note_references(some, told);
+    };
+    before_publishing = [&] {
+        if (below(2) != 0)
+            change();
+        if (below(2) != 0)
+            tell();
+    };
+    for (int step = 0; step < 20000; ++step) {
+        if (below(3) == 0)
+            change();
+        else if (below(2) == 0)
+            tell();
+        else if (below(8) == 0)
+            build(table, at(told));
+        else if (below(100) == 0)
+            cache.begin_following(told);
+        const ChunkQuestion q = at(told);
+        const ChunkAnswer answer = ask(q);
+        if (below(2) == 0)
+            before_publishing();
+        if (answer.news)
+            confirm(q, answer);
+        const Cache::Snapshot now = cache.chunk(relation, 0);
+        if (!now.version || !now.quiet)
+            continue;
+        ASSERT_EQ(now.quiet->count(), now.nquiet);
+        PageBits named; // and not told yet
+        for (const Cache::Reference &reference : untold)
+            named.set(reference.block);
+        (*now.quiet - named).for_each([&](uint32_t page) {
+            ASSERT_EQ(now.version->pages[page].lsn, table.lsns()[page]) << "page " << page << ", step " << step;
+            ++quiet_pages;
+        });
+    }
+    EXPECT_GT(quiet_pages, 50000u);
 }
 
 // Of a page some tuples are dead.

@@ -17,6 +17,7 @@ constexpr uint32_t valid = 1u << 24, locked = 1u << 22;
 struct Descriptor {
     PageTag tag;
     uint32_t state;
+    uint32_t lock = 0;
 };
 
 // Two buffers; the second one holds block 7.
@@ -25,7 +26,7 @@ struct Buffers {
         std::mt19937_64 random(1);
         for (uint64_t &word : words)
             word = random();
-        descriptors[1] = {{1663, 5, 16384, 0, 7}, valid | 3};
+        descriptors[1] = {{1663, 5, 16384, 0, 7}, valid | 3, 0};
     }
     BufferPool pool() const {
         BufferPool pool;
@@ -49,14 +50,18 @@ TEST(PageIdentity, OfThePageThatIsAskedFor) {
     Buffers buffers;
     const PageTag tag = buffers.descriptors[1].tag;
     uint64_t lsn = 0, hash = 0;
-    ASSERT_TRUE(read_page_lsn(buffers.pool(), tag, 1, &lsn));
+    bool unlocked = true;
+    ASSERT_TRUE(read_page_lsn(buffers.pool(), tag, 1, &lsn, &unlocked));
+    EXPECT_FALSE(unlocked); // nobody knows where its lock is
     EXPECT_EQ(lsn, buffers.page()[0] << 32 | buffers.page()[0] >> 32);
     ASSERT_TRUE(read_page_hash(buffers.pool(), tag, 1, 0, &hash));
     EXPECT_EQ(hash, page_hash(buffers.page()));
     PageTag other = tag;
     other.block = 8;
     const auto refused = [&hash](const BufferPool &pool, const PageTag &wanted, uint32_t buffer) {
-        return !read_page_lsn(pool, wanted, buffer, &hash) && !read_page_hash(pool, wanted, buffer, buffer + 1, &hash);
+        bool is_unlocked_now;
+        return !read_page_lsn(pool, wanted, buffer, &hash, &is_unlocked_now) &&
+               !read_page_hash(pool, wanted, buffer, buffer + 1, &hash);
     };
     EXPECT_TRUE(refused(buffers.pool(), other, 1));
     EXPECT_TRUE(refused(buffers.pool(), tag, 0));
@@ -78,6 +83,25 @@ TEST(PageIdentity, OfThePageThatIsAskedFor) {
     // PostgreSQL 15 gives a buffer its next tag while the state still says that the content is valid: that of the page before.
     buffers.descriptors[1].state = valid | locked | 3;
     EXPECT_TRUE(refused(buffers.pool(), tag, 1));
+}
+
+// Whoever holds a page's lock to change it may put another LSN on it, of a record that is written already.
+TEST(PageIdentity, IsUnlockedWhereNobodyIsAtWork) {
+    constexpr uint32_t exclusive = 1u << 18;
+    Buffers buffers;
+    BufferPool pool = buffers.pool();
+    pool.lock_offset = offsetof(Descriptor, lock);
+    pool.lock_held = exclusive;
+    const auto unlocked = [&](uint32_t lock) {
+        buffers.descriptors[1].lock = lock;
+        uint64_t lsn = 0;
+        bool is_unlocked_now = false;
+        EXPECT_TRUE(read_page_lsn(pool, buffers.descriptors[1].tag, 1, &lsn, &is_unlocked_now));
+        return is_unlocked_now;
+    };
+    EXPECT_TRUE(unlocked(0));
+    EXPECT_TRUE(unlocked(1u << 30 | 5)); // readers
+    EXPECT_FALSE(unlocked(1u << 30 | exclusive));
 }
 
 // Each bit of a page matters, and so does the order of its words; also where they are 0, as a new page's are, or the same.

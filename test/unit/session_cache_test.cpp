@@ -114,7 +114,7 @@ TEST_F(SessionCacheTest, HashesOfPagesAreAlwaysCompared) {
     const auto ask = [&](bool hashed, bool lsns) {
         Message define = define_message(0, server.fact, {1}), stage = stage_message(0, server.fact, lsns);
         define.bytes[offsetof(DefineSourceRequest, hashed)] = hashed;
-        stage.bytes[offsetof(StageRequest, lsns_prove)] = stage.bytes[offsetof(StageRequest, wal_end)] = 1;
+        stage.bytes[offsetof(StageRequest, lsns_prove)] = 1;
         EXPECT_TRUE(course.ask(Command::Open, open_message(count_program())) &&
                     course.ask(Command::DefineSource, define) && course.ask(Command::Stage, stage, &a));
         return static_cast<StageState>(a.head<StageReply>().state);

@@ -1,7 +1,6 @@
 // Reading WAL: each block that records name is told, whichever pages and files they cross; what does not go on is seen.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -9,87 +8,18 @@
 #include <random>
 
 #include "server/wal_reader.hpp"
+#include "wal_files.hpp"
 
 namespace gpuscan {
 
-static bool operator==(const WalReference &a, const WalReference &b) { return memcmp(&a, &b, sizeof a) == 0; }
+static bool operator==(const WalReference &a, const WalReference &b) {
+    return a.tablespace == b.tablespace && a.database == b.database && a.relation == b.relation && a.fork == b.fork &&
+           a.block == b.block && a.end == b.end;
+}
 
 namespace {
 
-constexpr uint64_t page_bytes = 8192, segment_bytes = 4 * page_bytes;
-constexpr uint32_t timeline = 3;
-
-void put(std::string &to, const void *from, size_t bytes) { to.append(static_cast<const char *>(from), bytes); }
-template <class T> void put(std::string &to, T value) { put(to, &value, sizeof value); }
-
-// Records as PostgreSQL writes them, from the third segment on.
-struct Wal {
-    static constexpr uint64_t begin = 2 * segment_bytes;
-    std::string bytes;
-    uint64_t before = 0;
-
-    uint64_t at() const { return begin + bytes.size(); }
-
-    void page_head(uint64_t rest) {
-        const bool first = at() % segment_bytes == 0;
-        const uint64_t address = at();
-        put<uint16_t>(bytes, 0xd110);
-        put<uint16_t>(bytes, static_cast<uint16_t>((rest > 0 ? 1 : 0) | (first ? 2 : 0)));
-        put<uint32_t>(bytes, timeline);
-        put<uint64_t>(bytes, address);
-        put<uint32_t>(bytes, static_cast<uint32_t>(rest));
-        put<uint32_t>(bytes, 0);
-        if (first)
-            put(bytes, "sixteen bytes 16", 16);
-    }
-
-    // Answers where it begins.
-    uint64_t add(const std::string &body, uint8_t manager = 10, uint8_t info = 0) {
-        bytes.resize((bytes.size() + 7) / 8 * 8);
-        if (at() % page_bytes == 0)
-            page_head(0);
-        const uint64_t start = at();
-        std::string record;
-        put<uint32_t>(record, static_cast<uint32_t>(24 + body.size()));
-        put<uint32_t>(record, 7);
-        put<uint64_t>(record, before);
-        put<uint8_t>(record, info);
-        put<uint8_t>(record, manager);
-        put<uint16_t>(record, 0);
-        put<uint32_t>(record, 0xc0ffee);
-        record += body;
-        for (size_t i = 0; i < record.size(); ++i) {
-            if (at() % page_bytes == 0)
-                page_head(record.size() - i);
-            bytes += record[i];
-        }
-        before = start;
-        return start;
-    }
-
-    void switch_segment() {
-        add("", 0, 0x40);
-        bytes.resize((bytes.size() + segment_bytes - 1) / segment_bytes * segment_bytes);
-    }
-
-    static std::string file(const std::string &directory, uint64_t segment) {
-        char name[32];
-        snprintf(name, sizeof name, "/%08X%08X%08X", timeline,
-                 static_cast<uint32_t>(segment / ((uint64_t(1) << 32) / segment_bytes)),
-                 static_cast<uint32_t>(segment % ((uint64_t(1) << 32) / segment_bytes)));
-        return directory + name;
-    }
-
-    // As much of it as ends at `to`; behind it other bytes.
-    void write(const std::string &directory, uint64_t to) const {
-        for (uint64_t segment = begin / segment_bytes; segment * segment_bytes < to; ++segment) {
-            const size_t from = segment * segment_bytes - begin;
-            std::string part = bytes.substr(from, std::min<uint64_t>(segment_bytes, to - begin - from));
-            part.resize(segment_bytes, '\xee');
-            std::ofstream(file(directory, segment), std::ios::binary) << part;
-        }
-    }
-};
+using namespace wal;
 
 class WalReaderTest : public ::testing::Test {
   protected:
@@ -102,7 +32,7 @@ class WalReaderTest : public ::testing::Test {
     // A record's body that names some blocks, which `named` gets.
     std::string body(size_t blocks, std::vector<WalReference> &named) {
         std::string heads, data;
-        WalReference block = {1663, 5, 0, 0, 0};
+        WalReference block = {1663, 5, 0, 0, 0, 0};
         for (size_t i = 0; i < blocks; ++i) {
             const bool same = i > 0 && below(2) != 0;
             const bool image = below(4) == 0, hole = below(2) != 0, compressed = below(2) != 0;
@@ -174,6 +104,8 @@ TEST_F(WalReaderTest, TellsEachBlockOnce) {
             named.emplace_back();
             begins.push_back(wal.add(body(below(5), named.back())));
             ends.push_back(wal.at());
+            for (WalReference &block : named.back())
+                block.end = (wal.at() + 7) / 8 * 8;
             if (below(40) == 0) {
                 wal.switch_segment();
                 begins.push_back(wal.before);
@@ -183,7 +115,7 @@ TEST_F(WalReaderTest, TellsEachBlockOnce) {
         }
         const size_t from = below(static_cast<uint32_t>(begins.size()));
         const uint64_t start = begins[from] + below(3) * 8;
-        WalReader reader(directory, timeline, segment_bytes, start);
+        WalReader reader(directory, {start, timeline, segment_bytes});
         told.clear();
         size_t first = 0; // of those that begin on that page
         while (begins[first] < start - start % page_bytes)
@@ -203,7 +135,46 @@ TEST_F(WalReaderTest, TellsEachBlockOnce) {
             want.insert(want.end(), named[i].begin(), named[i].end());
         ASSERT_TRUE(told == want) << round;
         EXPECT_EQ(reader.records(), begins.size() - first);
+        EXPECT_EQ(reader.first(), begins[first]);
     }
+}
+
+// Files that are made or cut off have a name, of others any may be another one. The end of a transaction names none.
+TEST_F(WalReaderTest, TellsOfFilesThatAreChanged) {
+    Wal wal;
+    std::string made("\xff\x10", 2), cut("\xff\x18", 2);
+    put<uint32_t>(cut, 77);
+    for (std::string *body : {&made, &cut})
+        for (uint32_t part : {1663u, 5u, 16384u})
+            put<uint32_t>(*body, part);
+    put<uint32_t>(made, 2);
+    put<uint32_t>(cut, 7);
+    cut.append(2, '\0'); // (the data has more than is looked at)
+    cut[1] = static_cast<char>(cut.size() - 2);
+    const uint64_t begin = wal.add(made, 2, 0x10 | changes_files);
+    wal.add(cut, 2, 0x20 | changes_files);
+    wal.add("", 4, changes_files);
+    wal.add("", 1, changes_files);
+    wal.add("", 4);
+    wal.write(directory, wal.at());
+    WalReader reader(directory, {begin, timeline, segment_bytes});
+    ASSERT_TRUE(read(reader, wal.at()));
+    ASSERT_EQ(told.size(), 3u);
+    for (const WalReference &file : told)
+        EXPECT_EQ(file.block, WalReference::whole_file);
+    EXPECT_EQ(told[0].relation, 16384u);
+    EXPECT_EQ(told[0].fork, 2u);
+    EXPECT_EQ(told[1].tablespace, 1663u);
+    EXPECT_EQ(told[1].database, 5u);
+    EXPECT_EQ(told[1].relation, 16384u);
+    EXPECT_EQ(told[1].fork, 0u);
+    EXPECT_EQ(told[2].relation, 0u);
+    // One that says nothing of which file
+    Wal bad;
+    const uint64_t at = bad.add("\xff", 2, 0x10 | changes_files);
+    bad.write(directory, bad.at());
+    WalReader other(directory, {at, timeline, segment_bytes});
+    EXPECT_FALSE(read(other, bad.at()));
 }
 
 TEST_F(WalReaderTest, SeesThatWalDoesNotGoOn) {
@@ -214,7 +185,7 @@ TEST_F(WalReaderTest, SeesThatWalDoesNotGoOn) {
     while (wal.at() < Wal::begin + 3 * segment_bytes)
         wal.add(body(2, named));
     const auto fails_later = [&] {
-        WalReader reader(directory, timeline, segment_bytes, begin);
+        WalReader reader(directory, {begin, timeline, segment_bytes});
         EXPECT_TRUE(read(reader, end));
         EXPECT_EQ(reader.records(), 1u);
         return !read(reader, wal.at());
@@ -235,13 +206,22 @@ TEST_F(WalReaderTest, SeesThatWalDoesNotGoOn) {
     std::filesystem::remove(second);
     std::filesystem::rename(second + ".gone", second);
     EXPECT_FALSE(fails_later());
+    // The file gets another name while it is read: it will be used again.
+    {
+        WalReader reader(directory, {begin, timeline, segment_bytes});
+        EXPECT_TRUE(read(reader, end));
+        const std::string first = Wal::file(directory, Wal::begin / segment_bytes);
+        std::filesystem::rename(first, first + ".gone");
+        EXPECT_FALSE(read(reader, begin + page_bytes));
+        std::filesystem::rename(first + ".gone", first);
+    }
     // A record that does not follow the one before.
     Wal other = wal;
     other.bytes[begin - Wal::begin + 8 + (end - begin + 7) / 8 * 8] ^= 0x10;
     other.write(directory, other.at());
     EXPECT_TRUE(fails_later());
     // Another timeline has no files.
-    WalReader reader(directory, timeline + 1, segment_bytes, begin);
+    WalReader reader(directory, {begin, timeline + 1, segment_bytes});
     EXPECT_FALSE(read(reader, end));
 }
 
@@ -257,7 +237,7 @@ TEST_F(WalReaderTest, EndsWhateverTheBytesAre) {
         for (uint32_t flips = 1 + below(300); flips > 0; --flips)
             wal.bytes[below(static_cast<uint32_t>(wal.bytes.size()))] = static_cast<char>(random());
         wal.write(directory, wal.at());
-        WalReader reader(directory, timeline, segment_bytes, begin);
+        WalReader reader(directory, {begin, timeline, segment_bytes});
         refused += !read(reader, wal.at());
     }
     EXPECT_GT(refused, 20u);

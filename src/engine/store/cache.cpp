@@ -26,7 +26,8 @@ constexpr size_t low_watermark_percent = 80;
 
 struct Cache::Chunk {
     ChunkRef version;
-    ProofRef proof;                     // of the version
+    ProofRef proof;                     // of the version, and ...
+    QuietPages quiet;                   // ... of its pages, by WAL
     std::shared_ptr<PagePlaces> places; // nullptr: never asked for
     uint32_t missed = 0;                // pages that queries made do without since the version was published
     bool building = false;
@@ -48,7 +49,6 @@ class CachedRelation {
     std::map<uint32_t, Refusal> refusals;
     std::map<uint32_t, Cache::Chunk> chunks;
     bool dropped = false; // the cache does not know it any more, its users do
-    std::atomic<uint64_t> asked_wal_end{0};
 
     ColumnRef find(uint32_t id) const {
         const auto column = columns.find(id);
@@ -241,7 +241,8 @@ std::vector<Cache::Snapshot> Cache::chunks(const std::vector<ChunkName> &names) 
         const auto &chunks = (*names[i].relation)->chunks;
         const auto chunk = chunks.find(names[i].number);
         if (chunk != chunks.end())
-            found[i] = {chunk->second.version, chunk->second.proof};
+            found[i] = {chunk->second.version, chunk->second.proof, chunk->second.quiet.pages(),
+                        chunk->second.quiet.count()};
     }
     return found;
 }
@@ -259,39 +260,86 @@ void Cache::touch(const std::vector<Use> &uses) {
     const uint64_t now = tick();
     std::lock_guard<std::mutex> guard(lock_);
     for (const Use &use : uses) {
-        Chunk &chunk = (*use.relation)->chunks[use.number];
+        Chunk &chunk = chunk_of(*use.relation, use.number);
         for (const ColumnRef &column : *use.columns)
             chunk.last_use[column->id] = now;
     }
 }
 
-void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const ChunkProof &proof) {
+void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version,
+                    const ChunkFinding &finding) {
     ProofRef seen;
-    for (auto next = std::make_shared<ChunkProof>(proof);
+    for (auto next = std::make_shared<ChunkProof>(finding.proof);
          ;) { // (merged without the lock: many queries confirm many chunks)
         std::unique_lock<std::mutex> guard(lock_);
         auto chunk = relation->chunks.find(number);
         if (chunk == relation->chunks.end() || chunk->second.version != version)
             return;
-        if (chunk->second.proof == seen) {
-            chunk->second.proof = std::move(next);
+        if (chunk->second.proof == seen || finding.proof.map_lsn == 0) {
+            if (finding.proof.map_lsn != 0)
+                chunk->second.proof = std::move(next);
+            chunk->second.quiet.note_right(finding.right, finding.followed, *version);
             return;
         }
         seen = chunk->second.proof;
         guard.unlock();
-        *next = proof;
+        *next = finding.proof;
         add_proof(*next, *seen);
     }
 }
 
-bool Cache::is_wal_idle(const RelationRef &relation, uint64_t wal_end) {
-    return wal_end == 0 || relation->asked_wal_end.exchange(wal_end, std::memory_order_relaxed) == wal_end;
+// ---- what WAL says ------------------------------------------------------------------------------------------------
+
+void Cache::begin_following(uint64_t from) {
+    std::lock_guard<std::mutex> guard(lock_);
+    told_ = from;
+    for (auto &relation : relations_)
+        for (auto &chunk : relation.second->chunks)
+            chunk.second.quiet = QuietPages(from);
+}
+
+// Under the mutex.
+void Cache::note_reference(const Reference &reference) {
+    if (reference.file == RelationFile()) {
+        for (auto &relation : relations_)
+            for (auto &chunk : relation.second->chunks)
+                chunk.second.quiet = QuietPages(reference.end);
+        return;
+    }
+    const auto relation = relations_.find(reference.file);
+    if (relation == relations_.end())
+        return;
+    std::map<uint32_t, Chunk> &chunks = relation->second->chunks;
+    if (reference.block == Reference::whole_file) {
+        for (auto &chunk : chunks)
+            chunk.second.quiet = QuietPages(reference.end);
+        return;
+    }
+    const auto chunk = chunks.find(reference.block / pages_per_chunk);
+    if (chunk != chunks.end())
+        chunk->second.quiet.note_reference(reference.block % pages_per_chunk, reference.end,
+                                           chunk->second.version.get());
+}
+
+void Cache::note_references(const std::vector<Reference> &references, uint64_t told) {
+    std::lock_guard<std::mutex> guard(lock_);
+    for (const Reference &reference : references)
+        note_reference(reference);
+    told_ = told;
+}
+
+// Under the mutex. Of a new one nobody knows what WAL said of it until now.
+Cache::Chunk &Cache::chunk_of(const RelationRef &relation, uint32_t number) {
+    const auto [chunk, is_new] = relation->chunks.try_emplace(number);
+    if (is_new && !relation->dropped)
+        chunk->second.quiet = QuietPages(told_);
+    return chunk->second;
 }
 
 // Made anew, half as large again, for a table that grows: what others note in the old ones meanwhile is lost, as a guess may be.
 std::shared_ptr<PagePlaces> Cache::places(const RelationRef &relation, uint32_t number, uint32_t npages) {
     std::lock_guard<std::mutex> guard(lock_);
-    std::shared_ptr<PagePlaces> &places = relation->chunks[number].places;
+    std::shared_ptr<PagePlaces> &places = chunk_of(relation, number).places;
     if (!places || places->npages() < npages)
         places = std::make_shared<PagePlaces>(places ? std::min(npages + npages / 2, pages_per_chunk) : npages,
                                               places.get());
@@ -300,18 +348,18 @@ std::shared_ptr<PagePlaces> Cache::places(const RelationRef &relation, uint32_t 
 
 uint32_t Cache::note_missing(const RelationRef &relation, uint32_t number, uint32_t pages) {
     std::lock_guard<std::mutex> guard(lock_);
-    return relation->chunks[number].missed += pages;
+    return chunk_of(relation, number).missed += pages;
 }
 
 void Cache::bear_missing(const RelationRef &relation, uint32_t number) {
     std::lock_guard<std::mutex> guard(lock_);
-    relation->chunks[number].missed = 0;
+    chunk_of(relation, number).missed = 0;
 }
 
 Cache::Token Cache::take_token(const RelationRef &relation, uint32_t number) {
     std::lock_guard<std::mutex> guard(lock_);
     Token token;
-    Chunk &chunk = relation->chunks[number];
+    Chunk &chunk = chunk_of(relation, number);
     if (chunk.building)
         return token;
     chunk.building = true;
@@ -335,24 +383,27 @@ void Cache::Token::release() {
     if (cache_ == nullptr)
         return;
     std::lock_guard<std::mutex> guard(cache_->lock_);
-    relation_->chunks[number_].building = false;
+    cache_->chunk_of(relation_, number_).building = false;
     cache_ = nullptr;
 }
 
-void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, const ChunkProof &proof, bool cold) {
+void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, const PageBits &decoded,
+                    const ChunkFinding &finding, bool cold) {
     uint64_t now = cold ? 0 : tick();
     version->summarize([this](const ChunkRows &rows, const BufferRef &before, const std::vector<RowRange> &lost) {
         return put_mask(rows, before, lost);
     });
-    auto proved = std::make_shared<const ChunkProof>(proof);
+    auto proved = std::make_shared<const ChunkProof>(finding.proof);
     ChunkRef old; // let go outside the lock
     std::lock_guard<std::mutex> guard(lock_);
-    Chunk &chunk = token.relation_->chunks[token.number_];
+    Chunk &chunk = chunk_of(token.relation_, token.number_);
     for (const ChunkColumns::Column &column : version->columns)
         if (!chunk.version || chunk.version->columns.find(column.id) == nullptr)
             chunk.last_use[column.id] = now;
     old = exchange(*token.relation_, chunk, std::move(version));
     chunk.proof = std::move(proved);
+    chunk.quiet.note_decoded(decoded, *chunk.version);
+    chunk.quiet.note_right(finding.right, finding.followed, *chunk.version);
     chunk.missed = 0;
 }
 
@@ -497,6 +548,7 @@ void Cache::erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t 
     if (chunk.version->columns.size() == 1) {
         exchange(relation, chunk, nullptr);
         chunk.proof = nullptr;
+        chunk.quiet = QuietPages(told_);
         chunk.places = nullptr;
         return;
     }
@@ -527,7 +579,8 @@ void Cache::set_dictionaries(size_t max_bytes, bool counted) {
 RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes) {
     RelationRef relation = std::move(found->second);
     relations_.erase(found);
-    for (const auto &chunk : relation->chunks)
+    for (auto &chunk : relation->chunks) {
+        chunk.second.quiet = QuietPages(); // (whatever WAL says of the file is not its any more)
         if (chunk.second.version) {
             count(*relation, chunk.second.version.get(), nullptr, -1);
             for (const ChunkColumns::Column &column : chunk.second.version->columns) {
@@ -535,6 +588,7 @@ RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, siz
                 evictions_.fetch_add(1, std::memory_order_relaxed);
             }
         }
+    }
     relation->dropped = true;
     return relation;
 }

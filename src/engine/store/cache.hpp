@@ -2,11 +2,11 @@
 //
 //   relation (locator)  ->  columns (key and layout, compared in full; a text column's dictionary, which columns of several
 //                           relations share if they name it alike: the partitions of a table)
-//                       ->  chunks (number of the visibility map page)  ->  the current version, its proof, its builder
+//                       ->  chunks (number of the visibility map page)  ->  the current version, what is known of it, its builder
 //
 // Readers take a version (a shared_ptr) under the cache's mutex and use it without one. A builder holds the chunk's only
-// token; it publishes by swapping the pointer. What proves the version's pages right stands beside it (ChunkProof): a query
-// that has compared LSNs adds to it without a new version.
+// token; it publishes by swapping the pointer. What shows the version's pages to be right stands beside it (QuietPages, ChunkProof): a
+// query that has compared LSNs adds to it without a new version, and whoever follows WAL (server/wal_follower.hpp) takes pages away.
 //
 // Memory: every buffer comes from allocate(), which counts it until its last owner is gone. The unit of eviction is one
 // column of one chunk, the least recently used first, and never one that somebody uses (the buffer's use count says so).
@@ -29,6 +29,7 @@
 #include "engine/store/cache_statistics.hpp"
 #include "engine/store/chunk.hpp"
 #include "engine/store/dictionary.hpp"
+#include "engine/store/quiet_pages.hpp"
 #include "engine/store/relation_file.hpp"
 
 namespace gpuscan {
@@ -77,6 +78,9 @@ class Cache {
     struct Snapshot {
         ChunkRef version; // nullptr: nothing cached
         ProofRef proof;   // of this version; nullptr: none
+        // The pages that WAL has not named since they were known to be right, as far as it has been followed; nullptr: none.
+        std::shared_ptr<const PageBits> quiet;
+        uint32_t nquiet = 0;
     };
     Snapshot chunk(const RelationRef &relation, uint32_t number);
     struct ChunkName {
@@ -98,8 +102,8 @@ class Cache {
         const std::vector<ColumnRef> *columns;
     };
     void touch(const std::vector<Use> &uses);
-    // Adds to what proves `version` right; has an effect only if it is still the current one.
-    void confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const ChunkProof &proof);
+    // Adds to what is known of `version`; has an effect only if it is still the current one.
+    void confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version, const ChunkFinding &finding);
 
     // The right to build a chunk; given back by its end.
     class Token {
@@ -119,12 +123,21 @@ class Cache {
     };
     // The token, empty when somebody else has it.
     Token take_token(const RelationRef &relation, uint32_t number);
-    // Makes `version` the current one. `cold`: it goes first when memory is needed.
-    void publish(const Token &token, std::shared_ptr<ChunkVersion> version, const ChunkProof &proof, bool cold);
+    // Makes `version` the current one, in which these pages were decoded anew. `cold`: it goes first when memory is needed.
+    void publish(const Token &token, std::shared_ptr<ChunkVersion> version, const PageBits &decoded,
+                 const ChunkFinding &finding, bool cold);
 
-    // Did WAL end there when the last query asked for chunks of the relation, too? Otherwise it moves faster than queries
-    // come, and a proof by it would serve nobody. (0: nothing is proved by it anyway, and others go on.)
-    bool is_wal_idle(const RelationRef &relation, uint64_t wal_end);
+    // ---- what WAL says ----
+    // Forgets what it has said; from now on each record that ends behind `from` is told. QuietPages::never: none is.
+    void begin_following(uint64_t from);
+    struct Reference {
+        static constexpr uint32_t whole_file = UINT32_MAX;
+        RelationFile file; // all 0: any
+        uint32_t block;
+        uint64_t end; // of the record
+    };
+    // Records name these blocks of main forks, and files that are made or cut off. All that end at `told` or before have been told then.
+    void note_references(const std::vector<Reference> &references, uint64_t told);
 
     // ---- memory ----
     uint64_t tick(); // now, on the clock of last uses
@@ -176,6 +189,8 @@ class Cache {
     ChunkRef exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version);
     std::shared_ptr<Dictionary> shared_dictionary(const std::string &name);
     void erase_column(const CachedRelation &relation, Chunk &chunk, uint32_t column);
+    Chunk &chunk_of(const RelationRef &relation, uint32_t number);
+    void note_reference(const Reference &reference);
 
     Device &device_;
     std::atomic<size_t> budget_;
@@ -189,6 +204,7 @@ class Cache {
     std::mutex lock_; // all below, and everything in relations and chunks
     std::map<RelationFile, RelationRef> relations_;
     CacheStatistics *cache_statistics_ = nullptr;
+    uint64_t told_ = QuietPages::never; // WAL, up to here
     // By name, as long as a column has it: two columns that name it alike at the same time have the same one.
     std::map<std::string, std::weak_ptr<Dictionary>> dictionaries_;
 };

@@ -174,53 +174,44 @@ void ChunkVersion::forget_page(uint32_t page) {
         cpu.pages.reset(page);
 }
 
-static void summarize(ChunkProof &proof) {
-    proof.whole_by_map = first_pages(proof.by_map);
-    proof.whole_by_wal = first_pages(proof.by_wal);
-}
-
-ChunkProof proof_of(const PageBits &verified, const ChunkQuestion &question) {
-    ChunkProof proof;
-    proof.map_lsn = question.map_lsn;
+ChunkFinding finding_of(const PageBits &verified, const std::vector<uint32_t> &in_work, const ChunkQuestion &question) {
+    ChunkFinding finding;
+    finding.followed = question.followed;
+    if (question.has_lsns)
+        finding.right = verified;
+    for (uint32_t page : in_work)
+        finding.right.reset(page);
+    finding.proof.map_lsn = question.map_lsn;
     if (question.map_lsn != 0)
-        proof.by_map = verified & question.visible;
-    proof.wal_end = question.wal_end;
-    if (question.wal_end != 0)
-        proof.by_wal = verified;
-    summarize(proof);
-    return proof;
+        finding.proof.by_map = verified & question.visible;
+    finding.proof.whole_by_map = first_pages(finding.proof.by_map);
+    return finding;
 }
 
 void add_proof(ChunkProof &proof, const ChunkProof &other) {
-    if (other.map_lsn > proof.map_lsn) {
-        proof.map_lsn = other.map_lsn;
-        proof.by_map = other.by_map;
-    } else if (other.map_lsn == proof.map_lsn) {
+    if (other.map_lsn > proof.map_lsn)
+        proof = other;
+    else if (other.map_lsn == proof.map_lsn)
         proof.by_map |= other.by_map;
-    }
-    if (other.wal_end > proof.wal_end) {
-        proof.wal_end = other.wal_end;
-        proof.by_wal = other.by_wal;
-    } else if (other.wal_end == proof.wal_end) {
-        proof.by_wal |= other.by_wal;
-    }
-    summarize(proof);
+    proof.whole_by_map = first_pages(proof.by_map);
 }
 
 // Each query asks this of every chunk of a live table. So no set of pages is made that is not needed: one takes 0.1 to 0.2 us.
-ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, const ChunkQuestion &question) {
+ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, const PageBits *quiet,
+                        const ChunkQuestion &question) {
     ChunkAnswer answer;
     answer.missing = question.wanted;
     if (version == nullptr)
         return answer;
     answer.covered = version->have(question.columns);
     answer.covered &= question.wanted;
-    if (proof != nullptr && question.map_lsn != 0 && question.map_lsn == proof->map_lsn) {
+    const bool by_map = proof != nullptr && question.map_lsn != 0 && question.map_lsn == proof->map_lsn;
+    if (by_map) {
         answer.verified = question.visible;
         answer.verified &= proof->by_map;
     }
-    if (proof != nullptr && question.wal_end != 0 && question.wal_end == proof->wal_end)
-        answer.verified |= proof->by_wal;
+    if (quiet != nullptr && question.followed != 0)
+        answer.verified |= *quiet;
     answer.verified &= version->known_pages;
     answer.verified &= question.wanted;
     PageBits cpu_only, others = answer.covered;
@@ -230,10 +221,14 @@ ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, co
         others |= cpu_only;
     }
     others -= answer.verified;
-    const bool any_other = others.any();
-    if (any_other)
-        question.compare(*version, others, answer.verified, answer.unknown);
-    answer.news = any_other || proof == nullptr || proof->map_lsn != question.map_lsn;
+    answer.news = question.map_lsn != 0 && !by_map;
+    if (others.any() && (question.compare_at_most == UINT32_MAX || others.count() <= question.compare_at_most)) {
+        question.compare(*version, others, answer);
+        others &= answer.verified;
+        answer.news |= others.any();
+    } else {
+        answer.unknown = others;
+    }
     answer.covered &= answer.verified;
     answer.missing -= answer.covered;
     if (!version->cpu_pages.empty())

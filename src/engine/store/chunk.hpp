@@ -9,10 +9,10 @@
 // A column that is decoded later, from a page with that same LSN, fills the same rows.
 //
 // Which pages a query may use (doc/architecture.md, "The column cache"): those that have not changed since they were decoded.
-// A page's own LSN proves that. Two things say it of many pages at once, if they are as they were when LSNs were last
-// compared (ChunkProof): the LSN of the visibility map's page, and the end of WAL. LSN 0 is no identity, neither of a map
-// page nor of a heap page: files loaded without WAL have it, and so has whatever reuses their name. The map page is given
-// an LSN before its chunk is cached; the heap pages go by that one.
+// WAL says so of those that it has not named since (quiet_pages.hpp), and a page's own LSN of the page. The LSN of the visibility
+// map's page says it of many pages at once, if it is as it was when LSNs were last compared (ChunkProof). LSN 0 is no identity,
+// neither of a map page nor of a heap page: files loaded without WAL have it, and so has whatever reuses their name. The map page is
+// given an LSN before its chunk is cached; the heap pages go by that one.
 #pragma once
 
 #include <atomic>
@@ -102,13 +102,13 @@ struct ChunkVersion {
 };
 using ChunkRef = std::shared_ptr<const ChunkVersion>;
 
-// What shows of a version's pages that they are right, without a look at each. A page in the list was right when the map
-// page had this LSN and the page's bit was set, or when WAL ended there. Setting a bit moves the map's LSN, but clearing one
-// does not before 17.11 and 18.6, so others may have seen the same LSN with more bits: only listed pages are meant.
+// What the visibility map shows of a version's pages. A page in the list was right when the map page had this LSN and the page's bit
+// was set. Setting a bit moves the map's LSN, but clearing one does not before 17.11 and 18.6, so others may have seen the same LSN with
+// more bits: only listed pages are meant.
 struct ChunkProof {
-    uint64_t map_lsn = 0, wal_end = 0; // 0: none
-    PageBits by_map, by_wal;
-    uint32_t whole_by_map = 0, whole_by_wal = 0; // pages 0..n-1 are in by_map, by_wal (0: not known)
+    uint64_t map_lsn = 0; // 0: none
+    PageBits by_map;
+    uint32_t whole_by_map = 0; // pages 0..n-1 are in by_map (0: not known)
 };
 using ProofRef = std::shared_ptr<const ChunkProof>;
 
@@ -134,35 +134,46 @@ class PagePlaces {
     const std::unique_ptr<std::atomic<uint32_t>[]> place_;
 };
 
-// A query's question about one chunk, asked after its snapshot was taken.
-struct ChunkQuestion {
-    // Compares the LSNs of these heap pages with those at which the version decoded them. Pages of which it finds no LSN are
-    // `unknown`.
-    using Compare =
-        std::function<void(const ChunkVersion &, const PageBits &pages, PageBits &unchanged, PageBits &unknown)>;
-
-    PageBits visible;     // the map's bits
-    uint64_t map_lsn = 0; // read together with the bits
-    uint64_t wal_end =
-        0; // read before the bits and the LSNs; 0: it proves nothing to the asker, who may have written himself
-    PageBits wanted; // pages that count if they have not changed: all, in recovery the visible ones
-    std::vector<uint32_t> columns;
-    Compare compare;
-};
-
 struct ChunkAnswer {
     PageBits verified; // known pages whose rows are right for this query
     PageBits covered;  // wanted, verified, and decoded in every column
     PageBits missing;  // wanted, to be decoded
     PageBits unknown;  // cached, but their LSNs could not be compared (they are `missing`, too)
-    bool news = false; // something was found that the proof did not say: proof_of(verified) does
+    // Verified, but somebody is at work on them, and may have told WAL already: nobody else learns of them.
+    std::vector<uint32_t> in_work;
+    bool news = false; // something was found that nobody knew: finding_of() says what
 };
 
-// `version` and `proof` may be nullptr.
-ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, const ChunkQuestion &question);
-// The proof that these pages are right, by what the question knew.
-ChunkProof proof_of(const PageBits &verified, const ChunkQuestion &question);
-// What two looks at the same version have proved: of each kind the later one, or both.
+// A query's question about one chunk, asked after its snapshot was taken.
+struct ChunkQuestion {
+    // Compares the LSNs of these heap pages with those at which the version decoded them. Adds to what is verified, in work and unknown
+    // (of those it finds no LSN).
+    using Compare = std::function<void(const ChunkVersion &, const PageBits &pages, ChunkAnswer &answer)>;
+
+    PageBits visible;     // the map's bits
+    uint64_t map_lsn = 0; // read together with the bits
+    // WAL has been followed to here at least, and this was read before the bits and LSNs. Behind it no change was made that the snapshot
+    // sees; 0: that is not known of this asker, or WAL does not describe the pages.
+    uint64_t followed = 0;
+    bool has_lsns = true; // what pages have are LSNs, not hashes
+    PageBits wanted;      // pages that count if they have not changed: all, in recovery the visible ones
+    std::vector<uint32_t> columns;
+    Compare compare;
+    uint32_t compare_at_most = UINT32_MAX; // of more pages nothing is compared: they are unknown
+};
+
+// `version`, `proof` and `quiet` may be nullptr.
+ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, const PageBits *quiet,
+                        const ChunkQuestion &question);
+
+// What a look at a version tells others.
+struct ChunkFinding {
+    PageBits right;        // these pages are as the version has them ...
+    uint64_t followed = 0; // ... when WAL had been written up to there at least
+    ChunkProof proof;
+};
+ChunkFinding finding_of(const PageBits &verified, const std::vector<uint32_t> &in_work, const ChunkQuestion &question);
+// What two looks at the same version have proved: the later one, or both.
 void add_proof(ChunkProof &proof, const ChunkProof &other);
 
 // The rows of the covered pages, all of which the version knows.

@@ -81,6 +81,7 @@ class ChunkBuilder {
     std::vector<PageStatus> decode(const std::vector<WindowPage> &window, const std::atomic<uint32_t> *cancel);
     bool wanted(uint32_t page) const { return missing_.test(page) && !seen_.test(page); }
     bool was_decoded(uint32_t page) const { return seen_.test(page); }
+    const PageBits &decoded() const { return seen_; }
     // The page changed after it was decoded.
     void drop_page(uint32_t page);
     bool full() const { return full_; }

@@ -41,6 +41,7 @@ struct ChunkAhead {
     protocol::StageManyEntry question;
     uint8 *visible; // NULL: every page is
     uint32 npages;  // that can be cached
+    bool answered;  // a look at the map would tell nothing more
     bool held;      // by the session, as far as it can be cached
     uint32 missing; // if not: how many pages of it have to be brought, at most
     uint8 *covered; // which pages the session holds; NULL: those npages
@@ -112,10 +113,11 @@ struct SourceScan {
     FragmentRun *run;
     ChunkWork *work;
     int nrelations;
-    ChunkFeed **feeds;  // by relation; NULL before and after its turn
-    bool lsns_prove;    // as in ChunkFeed, for all of them
-    XLogRecPtr wal_end; // before the chunks ahead were looked at; 0: that proves nothing to this transaction
-    RowFeed *rows;      // of the relation rows_of, NULL: none are under way
+    ChunkFeed **feeds;    // by relation; NULL before and after its turn
+    bool lsns_prove;      // as in ChunkFeed, for all of them
+    XLogRecPtr wal_end;   // before the chunks ahead were looked at; 0: that proves nothing to this transaction
+    WalPosition seen_wal; // likewise
+    RowFeed *rows;        // of the relation rows_of, NULL: none are under way
     int rows_of;
     ChunkAhead *ahead; // in the order of the scan
     uint32 nahead, room_ahead;
@@ -170,10 +172,16 @@ bool decode_chunk(ChunkFeed *feed, bool *nothing, uint32 *by_others);
 // In a parallel worker: brings parts of the chunk that the leader builds.
 bool help_to_build(ChunkFeed *feed, SharedBuild *build);
 
-// ---- stage_chunk.cpp ----
+// ---- seen_wal.cpp ----
 
 // Where WAL ends, before anything is looked at; 0: that proves nothing to this transaction.
 XLogRecPtr end_of_wal();
+// How far WAL is to be followed: what lies behind that changes nothing that a snapshot sees which has been taken already. None: that
+// cannot be said of this transaction, or of this moment.
+WalPosition seen_wal();
+
+// ---- stage_chunk.cpp ----
+
 // Is a page that has not changed right for the run's snapshot, visible or not?
 bool lsns_prove_to(const FragmentRun *run);
 

@@ -27,8 +27,8 @@
 // be compared without a lock: server/page_identity.hpp), and neither the map nor the end of WAL vouches for anything. Nothing
 // of them survives a crash, neither the tables nor the cache.
 //
-// While WAL ends where it ended when LSNs were compared, no later snapshot sees a change: it would need a commit record behind that.
-// But a transaction sees its own changes without one, so this counts only for those that have written nothing.
+// Before all that the device process reads WAL up to where it had been flushed when the snapshot was taken (seen_wal.cpp), and knows
+// which of the pages that it has WAL has named since: the others need no look at all.
 //
 // nblocks is taken after the snapshot: pages that come later hold nothing that the snapshot sees.
 #include "pg/cost/rowwise_pages.h"
@@ -159,18 +159,18 @@ uint32 look_at_chunks(SourceScan *scan, uint32 *asked, uint32 nasked) {
     return left;
 }
 
-Size put_questions(const SourceScan *scan, const uint32 *asked, uint32 nasked, bool by_wal) {
+Size put_questions(const SourceScan *scan, const uint32 *asked, uint32 nasked, bool no_maps) {
     char *input = device_input(scan->run->connection);
     protocol::StageManyRequest head = {};
     head.count = nasked;
     head.lsns_prove = scan->lsns_prove;
-    head.wal_end = scan->wal_end;
-    head.by_wal = by_wal;
+    head.seen_wal = scan->seen_wal;
+    head.no_maps = no_maps;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     for (uint32 i = 0; i < nasked; ++i, size += sizeof(protocol::StageManyEntry))
         memcpy(input + size, &scan->ahead[asked[i]].question, sizeof(protocol::StageManyEntry));
-    for (uint32 i = 0; i < nasked && !by_wal; ++i) {
+    for (uint32 i = 0; i < nasked && !no_maps; ++i) {
         const uint8 *visible = scan->ahead[asked[i]].visible;
         if (visible) {
             memcpy(input + size, visible, bitmap_bytes_aligned);
@@ -197,7 +197,8 @@ uint32 take_answers(SourceScan *scan, int source, const uint32 *asked, uint32 na
         uint32 count;
         memcpy(&count, output + states + aligned(answered) + i * sizeof count, sizeof count);
         const protocol::StageManyState state = static_cast<protocol::StageManyState>(output[states + i]);
-        ahead->held = state != protocol::StageManyState::NotHeld;
+        ahead->answered = state != protocol::StageManyState::NotHeld;
+        ahead->held = ahead->answered && state != protocol::StageManyState::Missing;
         if (ahead->held)
             run->relations[source].at[ahead->relation].rows += count;
         ahead->missing = ahead->held ? 0 : count;
@@ -218,11 +219,11 @@ uint32 take_answers(SourceScan *scan, int source, const uint32 *asked, uint32 na
 }
 
 // Asks for these chunks, and runs the pipeline whenever the pass is full.
-bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 nasked, bool by_wal) {
+bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 nasked, bool no_maps) {
     FragmentRun *run = scan->run;
     for (uint32 at = 0; at < nasked;) {
         const uint32 count = std::min(nasked - at, chunks_of_request);
-        const Size size = put_questions(scan, asked + at, count, by_wal);
+        const Size size = put_questions(scan, asked + at, count, no_maps);
         if (!request(run, protocol::Command::StageMany, size, sizeof(protocol::StageManyReply)))
             return false;
         const bool full = reply_of<protocol::StageManyReply>(run)->pass_full != 0;
@@ -234,19 +235,19 @@ bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 na
     return true;
 }
 
-// Asks for the next chunks: afterwards scan->ahead says which of them the session holds. If WAL ends where it ended when LSNs
-// were last compared, the first question is without a look at the maps.
+// Asks for the next chunks: afterwards scan->ahead says which of them the session holds. Where WAL is followed, the first question is
+// without a look at the maps: most chunks need none.
 bool stage_ahead(SourceScan *scan, int source) {
     uint32 *asked = static_cast<uint32 *>(palloc(scan->room_ahead * sizeof(uint32)));
     scan->wal_end = end_of_wal();
+    scan->seen_wal = seen_wal();
     uint32 nasked = list_chunks(scan, source, asked);
     bool staged = true;
-    if (nasked > 0 && scan->wal_end != InvalidXLogRecPtr && scan->lsns_prove &&
-        device_area()->counters.proved_wal_end.load(std::memory_order_relaxed) == scan->wal_end) {
+    if (nasked > 0 && scan->seen_wal.end != 0 && scan->lsns_prove) {
         staged = ask_for_chunks(scan, source, asked, nasked, true);
         uint32 left = 0;
         for (uint32 i = 0; i < nasked; ++i)
-            if (!scan->ahead[asked[i]].held)
+            if (!scan->ahead[asked[i]].answered)
                 asked[left++] = asked[i];
         nasked = left;
     }

@@ -20,12 +20,6 @@ bool is_cacheable(Relation relation) {
 
 } // namespace
 
-// Where WAL ends, before anything is looked at; 0: that proves nothing to this transaction.
-XLogRecPtr end_of_wal() {
-    return RecoveryInProgress() || TransactionIdIsValid(GetTopTransactionIdIfAny()) ? InvalidXLogRecPtr
-                                                                                    : GetXLogInsertRecPtr();
-}
-
 // In recovery only the map proves anything, and for a snapshot of that time after promotion, too: a page's flag may have
 // come with an image of the page, and without a conflict with snapshots that do not see all of its tuples.
 bool lsns_prove_to(const FragmentRun *run) { return !RecoveryInProgress() && !run->snapshot->takenDuringRecovery; }
@@ -39,7 +33,7 @@ struct PageLsns {
     uint32 buffers[pages_per_chunk];
 };
 
-bool send_stage(ChunkFeed *feed, const PageLsns *lsns, bool accept_missing, XLogRecPtr wal_end) {
+bool send_stage(ChunkFeed *feed, const PageLsns *lsns, bool accept_missing, const WalPosition &seen) {
     char *input = device_input(feed->run->connection);
     protocol::StageRequest head = {};
     head.source = feed->feed;
@@ -49,7 +43,7 @@ bool send_stage(ChunkFeed *feed, const PageLsns *lsns, bool accept_missing, XLog
     head.accept_missing = accept_missing;
     head.lsns_prove = feed->lsns_prove;
     head.map_lsn = feed->map_lsn;
-    head.wal_end = wal_end;
+    head.seen_wal = seen;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     memcpy(input + size, feed->work->visible, protocol::bitmap_bytes);
@@ -88,12 +82,12 @@ void collect_lsns(ChunkFeed *feed, PageLsns *lsns) {
     }
 }
 
-bool tell_lsns(ChunkFeed *feed, bool accept_missing, XLogRecPtr wal_end) {
+bool tell_lsns(ChunkFeed *feed, bool accept_missing, const WalPosition &seen) {
     PageLsns *lsns = static_cast<PageLsns *>(palloc(sizeof(PageLsns)));
     bool told = reply_bitmap(feed, lsns->pages);
     if (told) {
         collect_lsns(feed, lsns);
-        told = send_stage(feed, lsns, accept_missing, wal_end);
+        told = send_stage(feed, lsns, accept_missing, seen);
     }
     pfree(lsns);
     return told;
@@ -144,7 +138,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
     bool accept_missing = false, stamped = false;
     int waited = 0, wait = 1;
     for (;;) {
-        const XLogRecPtr wal_end = end_of_wal();
+        const WalPosition seen = seen_wal();
         look_at_map(feed);
         if (feed->nvisible == 0 && !feed->lsns_prove)
             return true;
@@ -153,12 +147,12 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
             stamped = true;
             continue;
         }
-        if (!send_stage(feed, nullptr, accept_missing, wal_end))
+        if (!send_stage(feed, nullptr, accept_missing, seen))
             return false;
         uint32 built = 0;
         const protocol::StageReply *reply = reply_of<protocol::StageReply>(run);
         if (reply->state == static_cast<uint32>(protocol::StageState::NeedLsns)) {
-            if (!tell_lsns(feed, accept_missing, wal_end))
+            if (!tell_lsns(feed, accept_missing, seen))
                 return false;
             reply = reply_of<protocol::StageReply>(run);
         }

@@ -67,6 +67,7 @@ constexpr char suspects_file[] = "gpuscan/refused_programs";
 constexpr int quick_death_milliseconds = 5000; // a process that lived no longer than this died quickly
 constexpr int quick_deaths_without_cuda = 5;   // after so many in a row the GPU is left alone
 constexpr int longest_pause_milliseconds = 5000;
+constexpr long wal_milliseconds = 250;  // between looks at where WAL ends, for a device process that follows it
 constexpr int term_milliseconds = 500;  // between SIGTERM and SIGKILL
 constexpr int looks = 4;                // at a heartbeat that does not grow, within gpuscan.device_timeout
 constexpr int kill_milliseconds = 4000; // after SIGKILL: freeing a GPU's registrations takes a second or so
@@ -207,6 +208,17 @@ static void child_is_gone(Area *area) {
     free_abandoned_slots(area);
 }
 
+// The bits of a lock that whoever changes what it protects sets.
+static uint32 exclusive_bits() {
+    LWLock lock;
+    LWLockInitialize(&lock, LWTRANCHE_FIRST_USER_DEFINED);
+    const uint32 unlocked = pg_atomic_read_u32(&lock.state);
+    LWLockAcquire(&lock, LW_EXCLUSIVE);
+    const uint32 locked = pg_atomic_read_u32(&lock.state);
+    LWLockRelease(&lock);
+    return locked & ~unlocked;
+}
+
 static void start_child(Area *area) {
     DeviceProcessOptions options = {};
     options.area = area;
@@ -217,6 +229,8 @@ static void start_child(Area *area) {
     options.pool.descriptor_size = sizeof(BufferDescPadded);
     options.pool.tag_offset = offsetof(BufferDesc, tag);
     options.pool.state_offset = offsetof(BufferDesc, state);
+    options.pool.lock_offset = page_lock_offset;
+    options.pool.lock_held = exclusive_bits();
     options.pool.valid = BM_VALID;
     options.pool.locked = BM_LOCKED;
     options.protect[options.nprotect++] = BufferBlocks;
@@ -420,9 +434,11 @@ static void reload_configuration(Area *area) {
     }
 }
 
-static long milliseconds_to_sleep() {
-    if (device_pid != 0)
-        return guc_device_timeout > 0 ? long(milliseconds_between_looks()) : 10000;
+static long milliseconds_to_sleep(const Area *area) {
+    if (device_pid != 0) {
+        const long look = guc_device_timeout > 0 ? long(milliseconds_between_looks()) : 10000;
+        return area->wal_is_followed != 0 ? std::min(look, wal_milliseconds) : look;
+    }
     long pause = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next_start);
     return pause < 10 ? 10 : pause;
 }
@@ -437,12 +453,14 @@ static void supervise(Area *area) {
         }
         reap_children(area);
         end_hung_child(area);
+        if (!RecoveryInProgress())
+            area->flushed_wal = GetFlushRecPtr(nullptr);
         bool wanted = wanted_devices(area) != 0;
         if (device_pid == 0 && wanted && GetCurrentTimestamp() >= next_start)
             start_child(area);
         free_abandoned_slots(area);
         (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (wanted ? WL_TIMEOUT : 0),
-                        milliseconds_to_sleep(), PG_WAIT_EXTENSION);
+                        milliseconds_to_sleep(area), PG_WAIT_EXTENSION);
         ResetLatch(MyLatch);
     }
 }

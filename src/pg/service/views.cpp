@@ -192,10 +192,11 @@ static void death_rows(FunctionCallInfo fcinfo) {
 
 // In the order of the view's columns.
 static constexpr std::atomic<uint64_t> Counters::*counters[] = {
-    &Counters::fragments,        &Counters::fallbacks,     &Counters::row_errors,    &Counters::cancelled,
-    &Counters::pages_cached,     &Counters::pages_decoded, &Counters::pages_rowwise, &Counters::rows_in,
-    &Counters::groups_out,       &Counters::tables_reused, &Counters::chunks_built,  &Counters::chunks_evicted,
-    &Counters::kernels_compiled, &Counters::link_bytes,    &Counters::device_us,     &Counters::restarts,
+    &Counters::fragments,      &Counters::fallbacks,        &Counters::row_errors,    &Counters::cancelled,
+    &Counters::pages_cached,   &Counters::pages_decoded,    &Counters::pages_rowwise, &Counters::pages_compared,
+    &Counters::rows_in,        &Counters::groups_out,       &Counters::tables_reused, &Counters::chunks_built,
+    &Counters::chunks_evicted, &Counters::kernels_compiled, &Counters::link_bytes,    &Counters::device_us,
+    &Counters::restarts,
 };
 
 static Datum stat_row(FunctionCallInfo fcinfo) {

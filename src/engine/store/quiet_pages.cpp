@@ -1,0 +1,56 @@
+// Which pages are as a chunk's version has them, as far as WAL has been followed; see quiet_pages.hpp.
+#include "engine/store/quiet_pages.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+namespace gpuscan {
+
+// To be changed. Readers have taken theirs under the mutex, too; so nobody takes one while only this one is left.
+PageBits &QuietPages::own_pages() {
+    if (!pages_ || pages_.use_count() > 1)
+        pages_ = pages_ ? std::make_shared<PageBits>(*pages_) : std::make_shared<PageBits>();
+    std::atomic_thread_fence(std::memory_order_acquire); // (behind what the last reader read)
+    return *pages_;
+}
+
+void QuietPages::note_reference(uint32_t page, uint64_t end, const ChunkVersion *version) {
+    if (from_ == never)
+        return;
+    if (page >= last_.size())
+        last_.resize(page + 1);
+    last_[page] = end;
+    if (!pages_ || !pages_->test(page) || (version != nullptr && end <= version->pages[page].lsn))
+        return;
+    own_pages().reset(page);
+    --count_;
+}
+
+void QuietPages::note_right(const PageBits &right, uint64_t followed, const ChunkVersion &version) {
+    if (from_ == never)
+        return;
+    PageBits others = right & version.known_pages;
+    if (pages_)
+        others -= *pages_;
+    if (!others.any())
+        return;
+    PageBits &pages = own_pages();
+    others.for_each([&](uint32_t page) {
+        const uint64_t right_at = std::max(version.pages[page].lsn, followed);
+        if (right_at < from_ || last_reference(page) > right_at)
+            return;
+        pages.set(page);
+        ++count_;
+    });
+}
+
+void QuietPages::note_decoded(const PageBits &decoded, const ChunkVersion &next) {
+    if (!pages_)
+        return;
+    PageBits &pages = own_pages();
+    pages -= decoded;
+    pages &= next.known_pages;
+    count_ = pages.count();
+}
+
+} // namespace gpuscan

@@ -1,0 +1,14 @@
+// A place in WAL.
+#pragma once
+
+#include <cstdint>
+
+namespace gpuscan {
+
+struct WalPosition {
+    uint64_t end = 0; // all that lies before it is in WAL's files; 0: none
+    uint32_t timeline = 0;
+    uint32_t segment_size = 0; // bytes
+};
+
+} // namespace gpuscan
