@@ -625,4 +625,4 @@ constexpr size_t page_lock_offset = offsetof(BufferDesc, content_lock) + offseto
 #endif
 
 // The records of WAL have the form that server/wal_reader.hpp knows.
-constexpr bool wal_has_known_form = PG_VERSION_NUM < 190000 && XLOG_BLCKSZ == 8192;
+constexpr bool wal_has_known_form = PG_VERSION_NUM < 190000 && XLOG_BLCKSZ == 8192; // wal_page_bytes

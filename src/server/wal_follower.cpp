@@ -17,7 +17,7 @@ constexpr size_t told_at_once = 512;                         // the cache's mute
 } // namespace
 
 bool WalFollower::follow(const WalPosition &to) {
-    if (to.end == 0)
+    if (to.end == 0 || to.segment_size == 0 || to.segment_size % wal_page_bytes != 0)
         return false;
     asked_ns_.store(monotonic_ns(), std::memory_order_relaxed);
     if (told_.load(std::memory_order_acquire) >= to.end)

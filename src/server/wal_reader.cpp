@@ -13,7 +13,7 @@
 namespace gpuscan {
 namespace {
 
-constexpr uint64_t page_bytes = 8192; // XLOG_BLCKSZ
+constexpr uint64_t page_bytes = wal_page_bytes;
 constexpr uint64_t no_page = 1;
 constexpr uint32_t record_head = 24, page_head = 24, segment_head = 40;
 constexpr uint32_t longest_record = 1020u << 20; // XLogRecordMaxSize

@@ -64,6 +64,8 @@ class WalFollowerTest : public CacheTest {
 
 TEST_F(WalFollowerTest, TellsWhatIsNamed) {
     EXPECT_FALSE(follower->follow({}));
+    EXPECT_FALSE(follower->follow({end(), timeline, 0}));
+    EXPECT_FALSE(follower->follow({end(), timeline, page_bytes + 1}));
     EXPECT_FALSE(follower->is_wanted());
     ASSERT_TRUE(follow(end()));
     EXPECT_TRUE(follower->is_wanted());
