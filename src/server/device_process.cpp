@@ -100,11 +100,10 @@ void set_state(Area &area, ServiceState state) {
 // Behind the queries' backs, so that none finds much to read.
 void follow_wal(Area &area, Devices &devices) {
     bool wanted = false;
-    for (const ServedDeviceRef &device : devices.all())
-        if (device->wal.is_wanted()) {
-            wanted = true;
-            device->wal.keep_up(area.flushed_wal.load());
-        }
+    for (const ServedDeviceRef &device : devices.all()) {
+        wanted = wanted || device->wal.is_wanted();
+        device->wal.keep_up(area.flushed_wal.load());
+    }
     area.wal_is_followed.store(wanted);
 }
 

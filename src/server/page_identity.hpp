@@ -7,9 +7,9 @@
 // tag and LSN are read in turns, three times and twice; only if all agree, this was the page's LSN.
 //
 // That takes 20 to 45 ns, since neither line is in a near cache. So what one query has found is kept for others until WAL names the page
-// (wal_follower.hpp, 58 ns a record, once for all queries). But WAL may have named it before, by a writer who puts the LSN on the page
-// later: he holds the page's lock until then. So the lock is looked at before the LSN: if nobody holds it, whatever was in WAL by then
-// has given the page its LSN.
+// (wal_follower.hpp, 60 ns a record, once for all queries). But WAL may have named it before, by a writer who puts the LSN on the page
+// later: he holds the page's lock until then. So the lock is looked at before the LSN: if no writer holds it, whatever change was in WAL by
+// then has given the page its LSN. (An image of a page with new hint bits is written under a reader's lock. It changes no row.)
 //
 // A writer who has put its change on the page but not yet the LSN holds the page's lock, so its transaction has not
 // committed, and no snapshot sees the change.

@@ -187,15 +187,15 @@ struct Area {
     std::atomic<uint32_t> heartbeat;      // grows while the device process is alive and its drivers answer
     Deaths deaths;
     Suspects suspects;
-    SpinGate spin_gate;                    // of all who wait for a request, a reply or a GPU
-    WaitQueue queue;                       // of backends that wait for a slot (pg/service/admission.h)
-    AsyncCommits async_commits;            // of all sessions (pg/feed/seen_wal.cpp)
-    std::atomic<uint32_t> wal_is_followed; // 1: by the device process, which wants to hear of ...
-    std::atomic<uint64_t> flushed_wal;     // ... where the server's ends, from the supervisor
-    std::atomic<uint64_t> slot_ns;         // that a slot is held, on the average of the last ones; 0: none has been
-    std::atomic<uint64_t> start_began_ns;  // of the device process, or when the last one ended; by the monotonic clock
-    std::atomic<uint64_t> start_took_ns;   // the last start that came to an end
-    CrashNote crash;                       // of the device process that is running
+    SpinGate spin_gate;                                // of all who wait for a request, a reply or a GPU
+    WaitQueue queue;                                   // of backends that wait for a slot (pg/service/admission.h)
+    alignas(64) AsyncCommits async_commits;            // of all sessions (pg/feed/seen_wal.cpp)
+    alignas(64) std::atomic<uint32_t> wal_is_followed; // 1: the device process reads WAL behind the queries
+    std::atomic<uint64_t> flushed_wal;                 // how far WAL has been flushed, as the supervisor saw it last
+    std::atomic<uint64_t> slot_ns;        // that a slot is held, on the average of the last ones; 0: none has been
+    std::atomic<uint64_t> start_began_ns; // of the device process, or when the last one ended; by the monotonic clock
+    std::atomic<uint64_t> start_took_ns;  // the last start that came to an end
+    CrashNote crash;                      // of the device process that is running
     // What things cost (tier_profile.hpp), and the file that it is to be written to when the device process has measured it, which it
     // does when it finds profile_wanted set, and only once: a measurement that kills the process is not repeated.
     tier::SharedProfile profile;
@@ -297,11 +297,11 @@ struct StageManyEntry {
     uint64_t map_lsn;
 };
 enum class StageManyState : uint8_t {
-    NotHeld = 0,    // no_maps: unless a map vouches for its pages
+    NotHeld = 0,    // if no map was looked at, one may help
     Held = 1,       // every page that can be cached: all, or the visible ones if LSNs prove nothing
     Skipped = 2,    // the same, without a row: by the bounds of cached columns none would be of use
     HeldInPart = 3, // without a few pages
-    Missing = 4,    // not held, and no map would help
+    Missing = 4,    // not held, and no map helps; some of its pages have to be brought
 };
 struct
     StageManyReply { // answered uint8: StageManyState; answered uint32: rows of each that is held or skipped, pages to

@@ -28,12 +28,11 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
         visible[i] = std::make_unique<PageBits>();
         visible[i]->read(in.part(bitmap_bytes), entries[i].npages);
     }
-    std::vector<Cache::Snapshot> found = device_->cache.chunks(names);
+    std::vector<Cache::Snapshot> found = device_->cache.chunks(names, request.seen_wal.end);
     std::vector<SourceFeed::Examined> examined(entries.size());
     size_t in_part = 0; // of whose pages not all are quiet
     for (size_t i = 0; i < entries.size(); ++i)
-        in_part += found[i].version && (request.seen_wal.end == 0 || found[i].nquiet < entries[i].npages) &&
-                   !entries[i].all_visible;
+        in_part += found[i].version && found[i].nquiet < entries[i].npages && !entries[i].all_visible;
     const auto examine_some = [&](size_t first, size_t end) {
         for (size_t i = first; i < end; ++i)
             examined[i] =

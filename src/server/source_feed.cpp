@@ -168,7 +168,7 @@ void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version,
                 not_found[task].push_back(page);
             else if (identity != version.pages[page].lsn && compare_pages)
                 changed[task].push_back(page);
-            else if (!unlocked)
+            else if (!hashed_ && !unlocked)
                 in_work[task].push_back(page);
         }
     };
@@ -203,7 +203,7 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
     }
     Cache::Token token;
     for (;;) {
-        Cache::Snapshot now = cacheable ? cache_.chunk(relation_, request.chunk) : Cache::Snapshot();
+        Cache::Snapshot now = cacheable ? cache_.chunk(relation_, request.chunk, followed) : Cache::Snapshot();
         ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), asked);
         if (answer.unknown.any() && given == nullptr)
             return {StageState::NeedLsns, answer.unknown};
@@ -235,7 +235,8 @@ bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyRequest &re
                           const StageManyEntry &entry) const {
     if (!now.version || entry.npages == 0 || now.version->whole_pages != entry.npages)
         return false;
-    const bool by_wal = request.seen_wal.end != 0 && !hashed_ && now.nquiet == entry.npages;
+    // (Quiet pages are known ones, and those are just the first so many. To a snapshot from recovery only the map says anything.)
+    const bool by_wal = request.lsns_prove != 0 && !hashed_ && now.nquiet == entry.npages;
     const bool by_map = now.proof && entry.all_visible != 0 && entry.map_lsn != 0 &&
                         now.proof->map_lsn == entry.map_lsn && now.proof->whole_by_map >= entry.npages;
     return (by_wal || by_map) && std::all_of(columns_.begin(), columns_.end(), [&](const SourceColumn &wanted) {
@@ -271,9 +272,11 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     examined.missing = answer.missing.any() ? answer.missing.count() : 0; // (mostly none)
     if (answer.unknown.any())
         return examined;
-    examined.answered = request.no_maps == 0 || !any_without_lsn(*now.version, answer.missing);
     if (answer.news)
         cache_.confirm(relation_, entry.chunk, now.version, finding_of(answer.verified, answer.in_work, asked));
+    examined.answered = request.no_maps == 0 || !any_without_lsn(*now.version, answer.missing);
+    if (!examined.answered)
+        return examined;
     examined.ncovered = answer.covered.count();
     if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))
         examined.rows = covered_rows(*now.version, answer.covered);

@@ -4,9 +4,9 @@
 // sees lies behind that: a commit is seen by others only once it has been flushed (pg/feed/seen_wal.cpp knows the exceptions, and
 // asks for nothing then). So pages that no record before that has named are right without a look at them. One query reads for all who wait.
 //
-// A record takes 60 ns. If there are many, because nobody has asked for a while, a query does without, and the process's main thread
-// reads on behind it; after a minute without a query it does so no more. Where even that would be too long, or WAL's files have gone, all is
-// forgotten: queries compare LSNs again, once, and WAL is followed from there.
+// A record takes 60 ns. The process's main thread reads on behind the queries, until none has asked for a minute. A query that finds more to
+// be read than takes some ms compares LSNs meanwhile, and leaves it to that thread. Where even that would be too much, or WAL's files
+// have gone, all is forgotten: queries compare LSNs again, once, and WAL is followed from there.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class WalFollower {
     bool follow(const WalPosition &to);
     // Has a query asked in the last minute?
     bool is_wanted() const;
-    // Now and then, by one thread that looks after things: reads a part of what lies before `end`.
+    // Now and then, by one thread that looks after things: reads a part of what lies before `end`, if a query has asked lately.
     void keep_up(uint64_t end);
 
   private:
@@ -46,7 +46,8 @@ class WalFollower {
     std::atomic<uint64_t> asked_ns_{0}; // when a query asked last, by the monotonic clock
     std::mutex lock_;                   // of all below
     std::unique_ptr<WalReader> reader_;
-    WalPosition began_; // of the reader
+    uint32_t timeline_ = 0;  // of the reader
+    uint64_t asked_for_ = 0; // how far, at most
     std::vector<Cache::Reference> references_;
 };
 

@@ -95,9 +95,13 @@ WalReader::WalReader(std::string directory, const WalPosition &from)
     : directory_(std::move(directory)), timeline_(from.timeline), segment_size_(from.segment_size),
       position_(from.end) {}
 
-WalReader::~WalReader() {
+WalReader::~WalReader() { close_file(); }
+
+void WalReader::close_file() {
     if (file_ >= 0)
         close(file_);
+    file_ = -1;
+    page_at_ = no_page;
 }
 
 std::string WalReader::segment_name(uint64_t segment) const {
@@ -121,8 +125,7 @@ bool WalReader::open_segment(uint64_t at) {
         return true;
     if (!is_file_in_place())
         return false;
-    if (file_ >= 0)
-        close(file_);
+    close_file();
     file_ = open(segment_name(segment).c_str(), O_RDONLY | O_CLOEXEC);
     segment_ = segment;
     return file_ >= 0;
@@ -154,9 +157,7 @@ bool WalReader::find_first(uint64_t to) {
         return false;
     if ((value_at<uint16_t>(head, flags_at) & begins_with_a_rest) != 0)
         bytes.skip(value_at<uint32_t>(head, rest_at));
-    Bytes record(*this, (bytes.at() + 7) / 8 * 8, to);
-    record.enter_page();
-    position_ = first_ = record.at();
+    position_ = first_ = (bytes.at() + 7) / 8 * 8;
     return true;
 }
 

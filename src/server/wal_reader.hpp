@@ -45,9 +45,12 @@ class WalReader {
     using Tell = std::function<void(const WalReference &)>;
     bool read(uint64_t to, const Tell &tell);
 
+    // Until the next read(): nobody asks for a while, and the server may want to remove it.
+    void close_file();
+
     // Where the next record begins, or ended the last one; of all before it the blocks have been told.
     uint64_t position() const { return position_; }
-    // Where the first record began: of those behind it all blocks are told; 0: none has been found yet.
+    // Behind which the first record began, and the one before ended; 0: it has not been found yet.
     uint64_t first() const { return first_; }
     uint64_t records() const { return records_; }
 

@@ -126,19 +126,19 @@ class CacheTest : public ::testing::Test {
     }
 
     ChunkAnswer ask(const ChunkQuestion &q) {
-        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const Cache::Snapshot now = cache.chunk(relation, 0, q.followed);
         compared = 0;
         return check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), q);
     }
     void confirm(const ChunkQuestion &q, const ChunkAnswer &answer) {
-        cache.confirm(relation, 0, cache.chunk(relation, 0).version, finding_of(answer.verified, answer.in_work, q));
+        cache.confirm(relation, 0, cache.chunk(relation, 0, 0).version, finding_of(answer.verified, answer.in_work, q));
     }
     void confirm(const ChunkQuestion &q) { confirm(q, ask(q)); }
 
     // Decodes what is missing and publishes it. Returns the number of pages decoded.
     uint32_t build(const Table &table, const ChunkQuestion &q, const std::vector<uint32_t> &bad = {},
                    uint64_t began = UINT64_MAX, uint32_t number = 0) {
-        const Cache::Snapshot now = cache.chunk(relation, number);
+        const Cache::Snapshot now = cache.chunk(relation, number, q.followed);
         const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), q);
         Cache::Token token = cache.take_token(relation, number);
         EXPECT_TRUE(token);
@@ -197,7 +197,7 @@ class CacheTest : public ::testing::Test {
 
     // Column a of every row of the covered pages.
     std::vector<int32_t> values(const PageBits &pages, const ColumnRef &a) {
-        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const Cache::Snapshot now = cache.chunk(relation, 0, 0);
         const ChunkRows rows = *covered_rows(*now.version, pages);
         std::vector<int32_t> out;
         for (uint32_t r = 0; r < rows.nrows; ++r)
@@ -221,7 +221,7 @@ class CacheTest : public ::testing::Test {
 
     // Whatever is decoded of the column lies within its bounds and those of its zones.
     void check_bounds(const ColumnRef &column) {
-        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const Cache::Snapshot now = cache.chunk(relation, 0, 0);
         if (now.version->columns.find(column->id) == nullptr)
             return;
         const ColumnData &data = *now.version->columns.data(column->id);

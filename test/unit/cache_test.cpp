@@ -42,7 +42,7 @@ TEST_F(CacheTest, DroppedBuildPublishesNothing) {
     Table table(10);
     const ColumnRef a = column(1);
     build(table, question(table, 77, {a}));
-    const Cache::Snapshot before = cache.chunk(relation, 0);
+    const Cache::Snapshot before = cache.chunk(relation, 0, 0);
     table.write(1, 4000, 10, 9000);
     {
         const ChunkQuestion q = question(table, 78, {a}, true);
@@ -52,7 +52,7 @@ TEST_F(CacheTest, DroppedBuildPublishesNothing) {
             {{a->id, &a->layout, nullptr}}, 1);
         builder.decode({table.window_page(1)}, nullptr);
     }
-    EXPECT_EQ(cache.chunk(relation, 0).version, before.version);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version, before.version);
     EXPECT_EQ(values(all_pages(10), a)[10], 100);
     EXPECT_EQ(build(table, question(table, 78, {a}, true)), 1u);
 }
@@ -78,13 +78,13 @@ TEST_F(CacheTest, EvictsLeastRecentlyUsedAndNeverWhatIsHeld) {
     const std::vector<ColumnRef> used = {a};
     cache.touch({{{&relation, 0}, &used}});
     const size_t both = cache.bytes();
-    const BufferRef held = cache.chunk(relation, 0).version->columns.data(a->id)->values;
+    const BufferRef held = cache.chunk(relation, 0, 0).version->columns.data(a->id)->values;
     cache.set_budget(both - 1000); // less than both, b was used before a
     EXPECT_EQ(cache.evictions(), 1u);
-    EXPECT_EQ(cache.chunk(relation, 0).version->columns.find(b->id), nullptr);
-    EXPECT_NE(cache.chunk(relation, 0).version->columns.find(a->id), nullptr);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version->columns.find(b->id), nullptr);
+    EXPECT_NE(cache.chunk(relation, 0, 0).version->columns.find(a->id), nullptr);
     cache.set_budget(1000);
-    EXPECT_NE(cache.chunk(relation, 0).version->columns.find(a->id), nullptr);
+    EXPECT_NE(cache.chunk(relation, 0, 0).version->columns.find(a->id), nullptr);
     EXPECT_GE(cache.bytes(), held->size);
 }
 
@@ -109,10 +109,10 @@ TEST_F(CacheTest, ScanLargerThanTheCacheKeepsItsFirstPart) {
     for (uint32_t chunk = 0; chunk < 40; ++chunk)
         build(table, question(table, 77, {a}), {}, began, chunk);
     EXPECT_LE(cache.bytes(), 1000u * 1000);
-    EXPECT_NE(cache.chunk(relation, 0).version, nullptr);
+    EXPECT_NE(cache.chunk(relation, 0, 0).version, nullptr);
     uint32_t kept = 0;
     for (uint32_t chunk = 0; chunk < 40; ++chunk)
-        kept += cache.chunk(relation, chunk).version != nullptr;
+        kept += cache.chunk(relation, chunk, 0).version != nullptr;
     EXPECT_GT(kept, 10u);
     EXPECT_LT(kept, 40u);
 }
@@ -277,7 +277,7 @@ class ExpressionsTest : public CacheTest {
     void bring(const Table &table, const ColumnRef &column, uint32_t chunk) {
         Cache::Token token = cache.take_token(relation, chunk);
         const ChunkQuestion q = question(table, 77, {column}, true);
-        const Cache::Snapshot now = cache.chunk(relation, chunk);
+        const Cache::Snapshot now = cache.chunk(relation, chunk, 0);
         ChunkBuilder builder(
             *device, [&](size_t n) { return cache.allocate(n, UINT64_MAX); }, now.version,
             check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), q), table.npages(),
@@ -290,7 +290,7 @@ class ExpressionsTest : public CacheTest {
         cache.publish(token, version, builder.decoded(), finding_of(builder.verified(), {}, q), false);
     }
     bool is_cached(const ColumnRef &column, uint32_t chunk) {
-        return cache.chunk(relation, chunk).version->columns.find(column->id) != nullptr;
+        return cache.chunk(relation, chunk, 0).version->columns.find(column->id) != nullptr;
     }
 };
 
@@ -365,7 +365,7 @@ TEST_F(ExpressionsTest, NoneGoesThatABuilderHas) {
     for (uint32_t number = 0; number < Cache::max_expressions_known; ++number)
         expression(2 * Cache::max_expressions_known + number);
     EXPECT_NE(expression(0)->id, id);
-    EXPECT_EQ(cache.chunk(relation, 0).version, nullptr);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version, nullptr);
 }
 
 } // namespace

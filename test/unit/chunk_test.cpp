@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <set>
@@ -26,7 +27,7 @@ TEST_F(ChunkTest, BuildsThenServesByMapLsn) {
     EXPECT_FALSE(answer.missing.any());
     EXPECT_EQ(answer.covered.count(), 200u);
     EXPECT_EQ(values(answer.covered, a).size(), 2000u);
-    const Cache::Snapshot now = cache.chunk(relation, 0);
+    const Cache::Snapshot now = cache.chunk(relation, 0, 0);
     EXPECT_TRUE(covered_rows(*now.version, answer.covered)->mask == nullptr);
     EXPECT_EQ(now.version->columns.data(a->id)->nulls, nullptr);
     EXPECT_EQ(now.version->columns.data(a->id)->stats.max, 19909);
@@ -51,7 +52,7 @@ TEST_F(ChunkTest, MovedMapLsnAsksForPageLsnsAndRepairsOnlyChangedPages) {
     Table table(50);
     const ColumnRef a = column(1);
     build(table, question(table, 77, {a}));
-    const Cache::Snapshot before = cache.chunk(relation, 0);
+    const Cache::Snapshot before = cache.chunk(relation, 0, 0);
     const std::vector<int32_t> old = values(all_pages(50), a);
 
     table.write(7, 100000, 12, 9000);
@@ -125,21 +126,21 @@ TEST_F(ChunkTest, UnmovedPagesConfirmTheMap) {
     const ChunkAnswer answer = ask(asked);
     EXPECT_TRUE(answer.news);
     EXPECT_FALSE(answer.missing.any());
-    const ChunkRef version = cache.chunk(relation, 0).version;
+    const ChunkRef version = cache.chunk(relation, 0, 0).version;
     confirm(asked, answer);
     const ChunkAnswer again = ask(question(table, 99, {a}));
     EXPECT_EQ(again.covered.count(), 20u);
     EXPECT_FALSE(again.news);
     EXPECT_EQ(compared, 0u);
-    EXPECT_EQ(cache.chunk(relation, 0).version, version);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version, version);
     // An older look, which ends later, takes nothing away; a version that is no longer current confirms nothing.
     confirm(question(table, 98, {a}, true));
     ChunkFinding other;
     other.proof.map_lsn = 100;
     cache.confirm(relation, 0, std::make_shared<ChunkVersion>(), other);
-    EXPECT_EQ(cache.chunk(relation, 0).proof->map_lsn, 99u);
-    EXPECT_EQ(cache.chunk(relation, 0).proof->whole_by_map, 20u);
-    EXPECT_EQ(cache.chunk(relation, 0).version, version);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).proof->map_lsn, 99u);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).proof->whole_by_map, 20u);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version, version);
 }
 
 // Page 4 changes and becomes visible again at map LSN 78. A first query has read the map then. Page 4 is changed once
@@ -230,7 +231,7 @@ class QuietTest : public CacheTest {
             confirm(q, answer);
         return compared;
     }
-    uint32_t quiet() { return cache.chunk(relation, 0).nquiet; }
+    uint32_t quiet() { return cache.chunk(relation, 0, 1).nquiet; }
 
     Table table{20}; // decoded at LSNs from 1000 to 1019
     const ColumnRef a = column(1);
@@ -264,8 +265,7 @@ TEST_F(QuietTest, WalVouchesForWhatItHasNotNamed) {
 // A page that is decoded after WAL has told of its change: the record ends where the page's LSN is.
 TEST_F(QuietTest, PagesDecodedBehindTheRecordAreQuiet) {
     cache.begin_following(100);
-    cache.places(relation, 0, 20); // somebody has asked for the chunk
-    name(5, 1005);
+    before_publishing = [&] { name(5, 1005); };
     build(table, at(0)); // by somebody who does not know how far WAL is followed
     EXPECT_EQ(quiet(), 20u);
     name(6, 1006); // told late
@@ -280,7 +280,7 @@ TEST_F(QuietTest, WhatIsNamedDuringABuildIsNotQuiet) {
     before_publishing = [&] { name(5, 9000); };
     build(table, at(600));
     EXPECT_EQ(quiet(), 19u);
-    EXPECT_TRUE(!cache.chunk(relation, 0).quiet->test(5));
+    EXPECT_TRUE(!cache.chunk(relation, 0, 1).quiet->test(5));
     before_publishing = nullptr;
     table.write(5, 7000, 9, 9000);
     table.write(6, 8000, 9, 9001);
@@ -288,7 +288,7 @@ TEST_F(QuietTest, WhatIsNamedDuringABuildIsNotQuiet) {
     before_publishing = [&] { name(6, 9002); };
     EXPECT_EQ(build(table, at(9001)), 2u);
     EXPECT_EQ(quiet(), 19u);
-    EXPECT_TRUE(!cache.chunk(relation, 0).quiet->test(6));
+    EXPECT_TRUE(!cache.chunk(relation, 0, 1).quiet->test(6));
 }
 
 // A look that began before a record was told says nothing of what comes behind it, however late it ends.
@@ -302,7 +302,7 @@ TEST_F(QuietTest, AnOldLookDoesNotCoverALaterRecord) {
     name(6, 5000);
     confirm(q, answer);
     EXPECT_EQ(quiet(), 19u);
-    EXPECT_TRUE(!cache.chunk(relation, 0).quiet->test(5));
+    EXPECT_TRUE(!cache.chunk(relation, 0, 1).quiet->test(5));
     // A look from before WAL was followed anew
     cache.begin_following(10000);
     EXPECT_EQ(quiet(), 0u);
@@ -313,6 +313,21 @@ TEST_F(QuietTest, AnOldLookDoesNotCoverALaterRecord) {
     cache.begin_following(QuietPages::never);
     EXPECT_EQ(ask_and_tell(10000), 20u);
     EXPECT_EQ(quiet(), 0u);
+}
+
+// Who has followed WAL finds that it is followed from elsewhere on, not so far: nothing is quiet for him.
+TEST_F(QuietTest, IsToldOnlyToWhomWalWasFollowedFor) {
+    cache.begin_following(5000);
+    build(table, at(5000));
+    EXPECT_EQ(quiet(), 20u);
+    EXPECT_TRUE(cache.chunk(relation, 0, 5000).quiet != nullptr);
+    EXPECT_TRUE(cache.chunk(relation, 0, 5001).quiet == nullptr);
+    EXPECT_EQ(cache.chunk(relation, 0, 5001).nquiet, 0u);
+    EXPECT_TRUE(cache.chunk(relation, 0, 0).quiet == nullptr);
+    cache.note_references({}, 6000);
+    EXPECT_EQ(cache.chunk(relation, 0, 6000).nquiet, 20u);
+    cache.note_references({}, 5500); // nothing is taken back
+    EXPECT_EQ(cache.chunk(relation, 0, 6000).nquiet, 20u);
 }
 
 // A page whose lock somebody holds may have been named already, and get its LSN later: only this query knows that it is right.
@@ -344,6 +359,7 @@ TEST_F(QuietTest, ChangesOfFilesAreForAllPages) {
     for (const RelationFile &changed : {file, RelationFile()}) {
         cache.begin_following(500);
         build(table, at(600));
+        cache.note_references({}, 2000);
         EXPECT_EQ(ask_and_tell(2000), 0u);
         cache.note_references({{{1663, 5, 16385}, Cache::Reference::whole_file, 3000}}, 3000);
         EXPECT_EQ(quiet(), 20u);
@@ -368,10 +384,10 @@ TEST_F(QuietTest, DroppedRelationsAreNotQuiet) {
 TEST_F(QuietTest, ReadersKeepTheirPages) {
     cache.begin_following(500);
     build(table, at(600));
-    const Cache::Snapshot before = cache.chunk(relation, 0);
+    const Cache::Snapshot before = cache.chunk(relation, 0, 1);
     name(5, 9000);
     EXPECT_TRUE(before.quiet->test(5));
-    EXPECT_TRUE(!cache.chunk(relation, 0).quiet->test(5));
+    EXPECT_TRUE(!cache.chunk(relation, 0, 1).quiet->test(5));
     EXPECT_EQ(before.nquiet, 20u);
 }
 
@@ -386,49 +402,70 @@ TEST_F(QuietTest, ComparesAtMostSoMany) {
     EXPECT_EQ(ask(q).covered.count(), 20u);
 }
 
-// Random changes, looks, builds and records that are told late: whatever is quiet is as the version has it.
+// Random changes, looks, builds and records that are told late, or before the page has its LSN, by a writer who holds its lock: whatever
+// is quiet is as the version has it.
 TEST_F(QuietTest, NothingThatHasChangedIsQuiet) {
     std::mt19937 random(5);
-    const auto below = [&](uint32_t n) { return std::uniform_int_distribution<uint32_t>(0, n - 1)(random); };
-    uint64_t end = 5000, told = 5000, quiet_pages = 0;
+    const auto below = [&](size_t n) {
+        return static_cast<uint32_t>(std::uniform_int_distribution<size_t>(0, n - 1)(random));
+    };
+    uint64_t end = 5000, told = 5000, quiet_pages = 0, written_late = 0;
     cache.begin_following(told);
-    std::vector<Cache::Reference> untold;
+    std::vector<Cache::Reference> untold, unwritten; // in WAL: not told yet; told or not, but not on the page
+    const auto write = [&](const Cache::Reference &reference) {
+        table.write(reference.block, static_cast<int32_t>(below(1000000)), 1 + below(9), reference.end);
+    };
     const auto change = [&] {
         const uint32_t page = below(table.npages());
+        if (in_work.test(page))
+            return;
         end += 1 + below(9);
-        if (below(4) != 0)
-            table.write(page, static_cast<int32_t>(below(1000000)), 1 + below(9), end);
         untold.push_back({file, page, end});
+        if (below(3) == 0) {
+            unwritten.push_back(untold.back());
+            in_work.set(page);
+        } else if (below(4) != 0) { // (or the record changes nothing)
+            write(untold.back());
+        }
+    };
+    const auto finish = [&] {
+        if (unwritten.empty())
+            return;
+        const uint32_t one = below(unwritten.size());
+        write(unwritten[one]);
+        in_work.reset(unwritten[one].block);
+        unwritten.erase(unwritten.begin() + one);
+        ++written_late;
     };
     const auto tell = [&] {
-        std::vector<Cache::Reference> some(untold.begin(),
-                                           untold.begin() + below(static_cast<uint32_t>(untold.size()) + 1));
-        untold.erase(untold.begin(), untold.begin() + static_cast<std::ptrdiff_t>(some.size()));
+        const std::ptrdiff_t count = below(untold.size() + 1);
+        const std::vector<Cache::Reference> some(untold.begin(), untold.begin() + count);
+        untold.erase(untold.begin(), untold.begin() + count);
         told = untold.empty() ? end : untold.front().end - 1;
         cache.note_references(some, told);
     };
-    before_publishing = [&] {
-        if (below(2) != 0)
-            change();
-        if (below(2) != 0)
-            tell();
+    const auto meanwhile = [&] {
+        for (const auto &step : std::vector<std::function<void()>>{change, tell, finish})
+            if (below(2) != 0)
+                step();
     };
     for (int step = 0; step < 20000; ++step) {
-        if (below(3) == 0)
-            change();
-        else if (below(2) == 0)
-            tell();
-        else if (below(8) == 0)
+        meanwhile();
+        if (below(16) == 0) {
+            while (!unwritten.empty()) // (pages are decoded under their locks)
+                finish();
+            before_publishing = meanwhile;
             build(table, at(told));
-        else if (below(100) == 0)
+        } else if (below(200) == 0) {
             cache.begin_following(told);
+        }
         const ChunkQuestion q = at(told);
         const ChunkAnswer answer = ask(q);
         if (below(2) == 0)
-            before_publishing();
+            meanwhile();
         if (answer.news)
             confirm(q, answer);
-        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const Cache::Snapshot now = cache.chunk(relation, 0, 1);
         if (!now.version || !now.quiet)
             continue;
         ASSERT_EQ(now.quiet->count(), now.nquiet);
@@ -437,10 +474,12 @@ TEST_F(QuietTest, NothingThatHasChangedIsQuiet) {
             named.set(reference.block);
         (*now.quiet - named).for_each([&](uint32_t page) {
             ASSERT_EQ(now.version->pages[page].lsn, table.lsns()[page]) << "page " << page << ", step " << step;
+            ASSERT_FALSE(in_work.test(page)) << "page " << page << ", step " << step;
             ++quiet_pages;
         });
     }
     EXPECT_GT(quiet_pages, 50000u);
+    EXPECT_GT(written_late, 1000u);
 }
 
 // Of a page some tuples are dead.
@@ -478,7 +517,7 @@ TEST_F(ChunkTest, PagesWithLsnZeroKeepTheirOtherColumnsAsLongAsTheMapVerifiesThe
     build(table, question(table, 77, {a}));
     EXPECT_EQ(build(table, question(table, 77, {b})), 5u);
     EXPECT_EQ(ask(question(table, 77, {a, b})).covered.count(), 5u);
-    EXPECT_EQ(cache.chunk(relation, 0).version->garbage_rows(), 0u);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version->garbage_rows(), 0u);
     // Changed between the look at the map and the decode: a new LSN, so new rows
     const ColumnRef c = column(3);
     table.write(3, 7000, 10, 9000);
@@ -496,10 +535,10 @@ TEST_F(ChunkTest, OtherColumnLaterFillsTheSameRows) {
     Table table(30);
     const ColumnRef a = column(1), b = column(2);
     build(table, question(table, 77, {a}));
-    const uint32_t rows = cache.chunk(relation, 0).version->nrows;
+    const uint32_t rows = cache.chunk(relation, 0, 0).version->nrows;
     EXPECT_EQ(ask(question(table, 77, {a, b})).missing.count(), 30u);
     build(table, question(table, 77, {b}));
-    EXPECT_EQ(cache.chunk(relation, 0).version->nrows, rows);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version->nrows, rows);
     EXPECT_EQ(ask(question(table, 77, {a, b})).covered.count(), 30u);
 }
 
@@ -514,7 +553,7 @@ TEST_F(ChunkTest, PageWithAnotherLsnTakesTheOtherColumnsAway) {
     EXPECT_TRUE(answer.missing.test(4));
     build(table, question(table, 78, {a, b}));
     EXPECT_EQ(ask(question(table, 78, {a, b})).covered.count(), 30u);
-    EXPECT_EQ(cache.chunk(relation, 0).version->garbage_rows(), 10u);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version->garbage_rows(), 10u);
     EXPECT_EQ(values(all_pages(30), a).back(), 7009);
 }
 
@@ -555,7 +594,7 @@ TEST_F(ChunkTest, GarbageIsCompacted) {
             table.write(page, static_cast<int32_t>(page) * 1000, 100, ++lsn);
         EXPECT_EQ(build(table, question(table, map, {a}, true)), 10u);
     }
-    const Cache::Snapshot now = cache.chunk(relation, 0);
+    const Cache::Snapshot now = cache.chunk(relation, 0, 0);
     EXPECT_LE(now.version->nrows, 10000u * 4 / 3 + 1000);
     std::vector<int32_t> expected;
     for (uint32_t page = 0; page < 100; ++page)
@@ -584,11 +623,11 @@ TEST_F(ChunkTest, VersionsShareTheirMask) {
         for (int32_t row : {0, 1})
             expected.push_back(static_cast<int32_t>(page) * 100 + row);
     for (uint32_t version = 0; version < 5; ++version) {
-        const ChunkRef old = cache.chunk(relation, 0).version;
+        const ChunkRef old = cache.chunk(relation, 0, 0).version;
         for (uint32_t page = 2 * version; page < npages; page += 20)
             table.write(page, static_cast<int32_t>(page) * 100, 2, ++lsn);
         EXPECT_EQ(build(table, question(table, 77 + lsn, {a}, true)), 300u);
-        const ChunkVersion &now = *cache.chunk(relation, 0).version;
+        const ChunkVersion &now = *cache.chunk(relation, 0, 0).version;
         EXPECT_EQ(values(all_pages(npages), a), expected);
         EXPECT_EQ(all_words(*now.known_rows), all_words(*covered_rows_of_pages(now, all_pages(npages))));
         EXPECT_EQ(all_words(*old->known_rows), all_words(*covered_rows_of_pages(*old, all_pages(npages))));
@@ -684,7 +723,7 @@ TEST_F(ChunkTest, RowsOfDroppedPagesStayOut) {
             });
             std::sort(expected.begin(), expected.end());
             EXPECT_EQ(values(covered, own), expected);
-            const ChunkVersion &now = *cache.chunk(relation, 0).version;
+            const ChunkVersion &now = *cache.chunk(relation, 0, 0).version;
             EXPECT_EQ(all_words(*now.known_rows), all_words(*covered_rows_of_pages(now, now.known_pages)));
         }
         relation = before;
@@ -702,7 +741,7 @@ TEST_F(ChunkTest, ZonesBoundTheRowsOfEveryPage) {
             if ((page < 5) == first)
                 table.write(page, 100000 + static_cast<int32_t>(page), 10, 5000 + page);
         build(table, question(table, 78, {later, before}, true));
-        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const Cache::Snapshot now = cache.chunk(relation, 0, 0);
         const ColumnData &data = *now.version->columns.data(later->id);
         ASSERT_EQ(data.zones->size(), 1u);
         EXPECT_EQ(values(all_pages(20), later).front(), (*data.zones)[0].min);
@@ -738,7 +777,7 @@ TEST_F(ChunkTest, ValuesAreStoredInFrames) {
     Table table(50, 100); // a: 0 to 4999, b: 100 rows of each of 0, 200, ... 9800, t: one code
     const ColumnRef a = column(1), b = column(2), t = column(3);
     build(table, question(table, 1, {a, b, t}));
-    const Cache::Snapshot now = cache.chunk(relation, 0);
+    const Cache::Snapshot now = cache.chunk(relation, 0, 0);
     EXPECT_EQ(now.version->columns.data(a->id)->frame.width, 2);
     EXPECT_EQ(now.version->columns.data(b->id)->frame.width, 2);
     EXPECT_EQ(now.version->columns.data(t->id)->frame.width, 0);
@@ -756,7 +795,7 @@ TEST_F(ChunkTest, RepairKeepsTheFrameOrWidensIt) {
     Table table(50, 100);
     const ColumnRef a = column(1), b = column(2);
     build(table, question(table, 1, {a, b}));
-    const ChunkRef first = cache.chunk(relation, 0).version;
+    const ChunkRef first = cache.chunk(relation, 0, 0).version;
     std::vector<int32_t> expected = values(all_pages(50), a);
     auto replace = [&](uint32_t page, int32_t start, uint32_t rows) {
         const int32_t low = static_cast<int32_t>(page) * 100;
@@ -770,7 +809,7 @@ TEST_F(ChunkTest, RepairKeepsTheFrameOrWidensIt) {
     };
     replace(3, 60000, 20); // within 2 bytes, and within the room behind the rows
     EXPECT_EQ(build(table, question(table, 2, {a, b}, true)), 1u);
-    const ChunkRef same = cache.chunk(relation, 0).version;
+    const ChunkRef same = cache.chunk(relation, 0, 0).version;
     EXPECT_EQ(same->columns.data(a->id)->values, first->columns.data(a->id)->values);
     EXPECT_NE(same->columns.data(b->id)->values, first->columns.data(b->id)->values); // 120000 is beyond 2 bytes
     EXPECT_EQ(same->columns.data(b->id)->frame.width, 4);
@@ -778,7 +817,7 @@ TEST_F(ChunkTest, RepairKeepsTheFrameOrWidensIt) {
 
     replace(4, -100000, 20);
     EXPECT_EQ(build(table, question(table, 3, {a, b}, true)), 1u);
-    const ChunkRef wider = cache.chunk(relation, 0).version;
+    const ChunkRef wider = cache.chunk(relation, 0, 0).version;
     EXPECT_TRUE(wider->columns.data(a->id)->frame.is_whole());
     EXPECT_EQ(wider->columns.data(b->id)->frame.width, 4);
     EXPECT_EQ(wider->columns.data(b->id)->frame.base, -200000);
@@ -801,9 +840,9 @@ TEST_F(ChunkTest, WidensAColumnThatLacksPages) {
     for (uint32_t page = 10; page < 30; page += 2)
         table.write(page, 60000 + static_cast<int32_t>(page) * 100, 100, 5000 + page); // b: beyond 2 bytes
     EXPECT_EQ(build(table, question(table, 2, {a}, true)), 10u);
-    EXPECT_FALSE(cache.chunk(relation, 0).version->columns.data(b->id)->have.test(10));
+    EXPECT_FALSE(cache.chunk(relation, 0, 0).version->columns.data(b->id)->have.test(10));
     EXPECT_EQ(build(table, question(table, 3, {b}, true)), 10u);
-    const ChunkRef now = cache.chunk(relation, 0).version;
+    const ChunkRef now = cache.chunk(relation, 0, 0).version;
     EXPECT_EQ(now->columns.data(b->id)->frame.width, 4);
     for (uint32_t page = 0; page < 50; ++page) {
         EXPECT_EQ(now->pages[page].nrows, 100u);
@@ -818,10 +857,10 @@ TEST_F(ChunkTest, NullsCanComeWithARepair) {
     Table table(10);
     const ColumnRef a = column(1);
     build(table, question(table, 1, {a}));
-    EXPECT_EQ(cache.chunk(relation, 0).version->columns.data(a->id)->nulls, nullptr);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version->columns.data(a->id)->nulls, nullptr);
     table.write_nulls(4, 10, 9000);
     build(table, question(table, 2, {a}, true));
-    const ChunkRef version = cache.chunk(relation, 0).version;
+    const ChunkRef version = cache.chunk(relation, 0, 0).version;
     const ColumnData &data = *version->columns.data(a->id);
     ASSERT_NE(data.nulls, nullptr);
     for (uint32_t page = 0; page < 10; ++page)
@@ -836,10 +875,10 @@ TEST_F(ChunkTest, VersionsShareTheColumnsThatDidNotChange) {
     Table table(10);
     const ColumnRef a = column(1), b = column(2);
     build(table, question(table, 77, {a}));
-    const ChunkRef first = cache.chunk(relation, 0).version;
+    const ChunkRef first = cache.chunk(relation, 0, 0).version;
     EXPECT_TRUE(first->columns.find(a->id)->whole);
     build(table, question(table, 77, {b}));
-    const ChunkRef second = cache.chunk(relation, 0).version;
+    const ChunkRef second = cache.chunk(relation, 0, 0).version;
     EXPECT_EQ(second->columns.data(a->id), first->columns.data(a->id));
     EXPECT_EQ(first->columns.find(b->id), nullptr);
     EXPECT_TRUE(second->columns.find(a->id)->whole && second->columns.find(b->id)->whole);
@@ -847,7 +886,7 @@ TEST_F(ChunkTest, VersionsShareTheColumnsThatDidNotChange) {
     // A page changes and is decoded for one column: the other one lacks it, but only from then on.
     table.write(4, 1000, 10, 5000);
     build(table, question(table, 78, {b}, true));
-    const ChunkRef third = cache.chunk(relation, 0).version;
+    const ChunkRef third = cache.chunk(relation, 0, 0).version;
     EXPECT_EQ(third->columns.data(a->id)->have.count(), 9u);
     EXPECT_FALSE(third->columns.find(a->id)->whole);
     EXPECT_TRUE(third->columns.find(b->id)->whole);
@@ -858,7 +897,7 @@ TEST_F(ChunkTest, VersionsShareTheColumnsThatDidNotChange) {
     for (uint32_t page = 0; page < 10; ++page)
         table.write(page, 1000, 10, 6000);
     build(table, question(table, 79, {b}, true));
-    EXPECT_EQ(cache.chunk(relation, 0).version->columns.find(a->id), nullptr);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).version->columns.find(a->id), nullptr);
     EXPECT_NE(third->columns.find(a->id), nullptr);
 }
 

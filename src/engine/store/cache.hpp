@@ -78,16 +78,17 @@ class Cache {
     struct Snapshot {
         ChunkRef version; // nullptr: nothing cached
         ProofRef proof;   // of this version; nullptr: none
-        // The pages that WAL has not named since they were known to be right, as far as it has been followed; nullptr: none.
+        // The pages that WAL has not named since they were known to be right; nullptr: none, or it has not been followed that far.
         std::shared_ptr<const PageBits> quiet;
         uint32_t nquiet = 0;
     };
-    Snapshot chunk(const RelationRef &relation, uint32_t number);
+    // `followed`: how far WAL must have been told; 0: it does not matter what it says.
+    Snapshot chunk(const RelationRef &relation, uint32_t number, uint64_t followed);
     struct ChunkName {
         const RelationRef *relation;
         uint32_t number;
     };
-    std::vector<Snapshot> chunks(const std::vector<ChunkName> &names);
+    std::vector<Snapshot> chunks(const std::vector<ChunkName> &names, uint64_t followed);
     // Of the chunk's first `npages` pages at least.
     std::shared_ptr<PagePlaces> places(const RelationRef &relation, uint32_t number, uint32_t npages);
     // A query made do without so many pages of the chunk; returns of how many queries have since the last version, this one
@@ -136,7 +137,8 @@ class Cache {
         uint32_t block;
         uint64_t end; // of the record
     };
-    // Records name these blocks of main forks, and files that are made or cut off. All that end at `told` or before have been told then.
+    // Records name these blocks of main forks, and files that are made or cut off, in their order. All that end before `told` have been
+    // told then.
     void note_references(const std::vector<Reference> &references, uint64_t told);
 
     // ---- memory ----

@@ -225,7 +225,7 @@ ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, co
     if (others.any() && (question.compare_at_most == UINT32_MAX || others.count() <= question.compare_at_most)) {
         question.compare(*version, others, answer);
         others &= answer.verified;
-        answer.news |= others.any();
+        answer.news |= question.followed != 0 && others.any();
     } else {
         answer.unknown = others;
     }

@@ -17,9 +17,7 @@ PageBits &QuietPages::own_pages() {
 void QuietPages::note_reference(uint32_t page, uint64_t end, const ChunkVersion *version) {
     if (from_ == never)
         return;
-    if (page >= last_.size())
-        last_.resize(page + 1);
-    last_[page] = end;
+    last_.put(page, end);
     if (!pages_ || !pages_->test(page) || (version != nullptr && end <= version->pages[page].lsn))
         return;
     own_pages().reset(page);
@@ -32,14 +30,14 @@ void QuietPages::note_right(const PageBits &right, uint64_t followed, const Chun
     PageBits others = right & version.known_pages;
     if (pages_)
         others -= *pages_;
-    if (!others.any())
-        return;
-    PageBits &pages = own_pages();
+    PageBits *pages = nullptr; // (a copy, if need be, once there is one to be added)
     others.for_each([&](uint32_t page) {
         const uint64_t right_at = std::max(version.pages[page].lsn, followed);
-        if (right_at < from_ || last_reference(page) > right_at)
+        if (right_at < from_ || last_[page] > right_at)
             return;
-        pages.set(page);
+        if (pages == nullptr)
+            pages = &own_pages();
+        pages->set(page);
         ++count_;
     });
 }

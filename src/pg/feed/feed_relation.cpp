@@ -240,10 +240,10 @@ bool ask_for_chunks(SourceScan *scan, int source, const uint32 *asked, uint32 na
 bool stage_ahead(SourceScan *scan, int source) {
     uint32 *asked = static_cast<uint32 *>(palloc(scan->room_ahead * sizeof(uint32)));
     scan->wal_end = end_of_wal();
-    scan->seen_wal = seen_wal();
+    scan->seen_wal = scan->lsns_prove ? seen_wal() : WalPosition();
     uint32 nasked = list_chunks(scan, source, asked);
     bool staged = true;
-    if (nasked > 0 && scan->seen_wal.end != 0 && scan->lsns_prove) {
+    if (nasked > 0 && scan->seen_wal.end != 0) {
         staged = ask_for_chunks(scan, source, asked, nasked, true);
         uint32 left = 0;
         for (uint32 i = 0; i < nasked; ++i)

@@ -7,7 +7,9 @@
 // - A transaction sees its own changes before they are flushed.
 // - With synchronous_commit = off others see a commit first, and WAL is flushed later. So such a session counts itself in shared memory before
 //   it commits, and says where its commit record ends before it takes itself off: a snapshot that sees it was taken in between or later.
-//   (An earlier callback of another extension could still switch the setting off; then the end is noted, if late.)
+//   Meanwhile nobody is told how far to follow WAL. (If another extension's callback, which runs behind this one, switched the setting off, its end
+//   would be noted only after others may have seen it.)
+// - A transaction that has an ID, but wrote nothing to WAL, is not flushed either. It has changed no page that WAL describes.
 // - In recovery WAL comes from elsewhere, and only the visibility map tells what every snapshot sees.
 #include "pg/feed/seen_wal.h"
 
@@ -43,6 +45,7 @@ void note_async_commit(XactEvent event, void *) {
 
 void seen_wal_init() { RegisterXactCallback(note_async_commit, nullptr); }
 
+// (Also what has not been flushed: a look that is remembered was made before that was there.)
 XLogRecPtr end_of_wal() {
     return RecoveryInProgress() || TransactionIdIsValid(GetTopTransactionIdIfAny()) ? InvalidXLogRecPtr
                                                                                     : GetXLogInsertRecPtr();

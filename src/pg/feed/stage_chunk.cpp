@@ -82,6 +82,7 @@ void collect_lsns(ChunkFeed *feed, PageLsns *lsns) {
     }
 }
 
+// (`seen` stays what it was before the first question: it must not lie behind what is looked at.)
 bool tell_lsns(ChunkFeed *feed, bool accept_missing, const WalPosition &seen) {
     PageLsns *lsns = static_cast<PageLsns *>(palloc(sizeof(PageLsns)));
     bool told = reply_bitmap(feed, lsns->pages);
@@ -138,7 +139,7 @@ bool stage_chunk(ChunkFeed *feed, bool *pass_full) {
     bool accept_missing = false, stamped = false;
     int waited = 0, wait = 1;
     for (;;) {
-        const WalPosition seen = seen_wal();
+        const WalPosition seen = feed->lsns_prove ? seen_wal() : WalPosition();
         look_at_map(feed);
         if (feed->nvisible == 0 && !feed->lsns_prove)
             return true;
