@@ -174,7 +174,7 @@ $(UNIT_BUILD)/%.o: test/unit/%.cpp $(ENGINE_RECORD)
 	$(COMPILER) $(ENGINE_FLAGS) -O1 -c -o $@ $<
 
 # What threads share, for ThreadSanitizer (script/sanitized.sh): fewer tests than all, because it makes them 20 times as slow.
-THREAD_TESTS := cache session session_cache session_helper session_refusal slot_server in_parallel cached_join_tables kernel_cache compiler_processes device_process dictionary deferred_evaluation text_function deaths group_merge
+THREAD_TESTS := cache wal_follower session session_cache session_helper session_refusal slot_server in_parallel cached_join_tables kernel_cache compiler_processes device_process dictionary deferred_evaluation text_function deaths group_merge
 .PHONY: thread-tests
 thread-tests: $(UNIT_BUILD)/thread_tests
 

@@ -1,8 +1,10 @@
 // Following WAL for a cache: what it has named is told once, and what cannot be followed is forgotten.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "cache_fixture.hpp"
 #include "server/wal_follower.hpp"
@@ -113,6 +115,46 @@ TEST_F(WalFollowerTest, BeginsBehindARecordThatIsBeingWritten) {
         ASSERT_TRUE(follow(end()));
         EXPECT_EQ(not_quiet(), Pages({9}));
     }
+}
+
+// Queries that want to know about different places, beside the thread that looks after things: each finds named what was named up to its
+// own place.
+TEST_F(WalFollowerTest, ManyThreadsFollow) {
+    std::vector<uint64_t> ends = {end()};
+    ASSERT_TRUE(follow(ends[0]));
+    build_all();
+    ASSERT_EQ(not_quiet(), Pages());
+    for (uint32_t page = 0; page < table.npages(); ++page) {
+        for (int other = 0; other < 50; ++other)
+            change(1000, 0, 16385);
+        ends.push_back(change(page, 0));
+    }
+    std::vector<std::thread> threads;
+    std::atomic<uint32_t> wrong{0}, seen{0};
+    for (uint32_t thread = 0; thread < 4; ++thread)
+        threads.emplace_back([&, thread] {
+            for (uint32_t i = thread % 2; i < ends.size(); i += 2) {
+                if (!follow(ends[i]))
+                    ++wrong;
+                const Cache::Snapshot now = cache.chunk(relation, 0, ends[i]);
+                for (uint32_t page = 0; page < i; ++page)
+                    wrong += now.quiet && now.quiet->test(page) ? 1 : 0;
+                seen += now.nquiet;
+                ChunkFinding finding; // of a look from before all that
+                finding.right = all_pages(table.npages());
+                finding.followed = ends[0];
+                cache.confirm(relation, 0, now.version, finding);
+            }
+        });
+    threads.emplace_back([&] {
+        for (const uint64_t to : ends)
+            follower->keep_up(to);
+    });
+    for (std::thread &thread : threads)
+        thread.join();
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_GT(seen, 0u);
+    EXPECT_EQ(not_quiet().size(), table.npages());
 }
 
 TEST_F(WalFollowerTest, ForgetsWhatItCannotFollow) {

@@ -240,7 +240,7 @@ std::vector<Cache::Snapshot> Cache::chunks(const std::vector<ChunkName> &names, 
     std::lock_guard<std::mutex> guard(lock_);
     const bool told = followed != 0 && told_ != QuietPages::never && followed <= told_;
     for (size_t i = 0; i < names.size(); ++i) {
-        const auto &chunks = (*names[i].relation)->chunks;
+        std::map<uint32_t, Chunk> &chunks = (*names[i].relation)->chunks;
         const auto chunk = chunks.find(names[i].number);
         if (chunk == chunks.end())
             continue;

@@ -2,15 +2,14 @@
 #include "engine/store/quiet_pages.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 namespace gpuscan {
 
-// To be changed. Readers have taken theirs under the mutex, too; so nobody takes one while only this one is left.
+// To be changed: readers keep what they took.
 PageBits &QuietPages::own_pages() {
-    if (!pages_ || pages_.use_count() > 1)
+    if (!pages_ || taken_)
         pages_ = pages_ ? std::make_shared<PageBits>(*pages_) : std::make_shared<PageBits>();
-    std::atomic_thread_fence(std::memory_order_acquire); // (behind what the last reader read)
+    taken_ = false;
     return *pages_;
 }
 

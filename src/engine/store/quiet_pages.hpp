@@ -33,7 +33,10 @@ class QuietPages {
     void note_decoded(const PageBits &decoded, const ChunkVersion &next);
 
     // nullptr: none.
-    std::shared_ptr<const PageBits> pages() const { return pages_; }
+    std::shared_ptr<const PageBits> pages() {
+        taken_ = true;
+        return pages_;
+    }
     uint32_t count() const { return count_; }
 
   private:
@@ -42,6 +45,7 @@ class QuietPages {
     uint64_t from_;
     PageBlocks<uint64_t> last_; // 0: it has not been named
     std::shared_ptr<PageBits> pages_;
+    bool taken_ = false; // by a reader
     uint32_t count_ = 0; // of pages_
 };
 
