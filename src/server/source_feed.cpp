@@ -30,8 +30,9 @@ uint32_t bearable(uint32_t npages) { return npages / pages_per_missing; }
 // the version costs more than they do.
 constexpr uint32_t few_changed = 16;
 
-constexpr uint32_t compared_for_map =
-    64; // pages, rather than to look at the map, which takes 1.3 us and another request
+// So many pages are compared rather than to look at the map, which takes 1.3 us and another request.
+constexpr uint32_t compared_for_map = 64;
+
 constexpr uint32_t pages_per_task = 2048; // when LSNs are compared: 20 ns each
 constexpr uint32_t hashes_per_task = 512; // 0.5 us each
 constexpr uint32_t pages_ahead = 16;      // that are fetched while others are compared

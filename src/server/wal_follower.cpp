@@ -14,8 +14,10 @@ constexpr uint64_t read_in_one_go = uint64_t(4) << 20;  // behind the queries, w
 constexpr int goes = 8;                                 // ... between two beats of the process's heart
 constexpr uint64_t read_at_all = uint64_t(256) << 20;   // 0.2 s: so long it takes to compare some millions of pages
 constexpr uint64_t asked_lately = uint64_t(60) * 1000000000; // ns
-constexpr size_t told_at_once =
-    512; // the cache's mutex is held meanwhile: 25 us, or some hundreds where all are of other chunks
+// The cache's mutex is held meanwhile: 25 us, or some hundreds where all are of other chunks.
+constexpr size_t told_at_once = 512;
+
+static_assert(Cache::Reference::whole_file == WalReference::whole_file);
 
 } // namespace
 

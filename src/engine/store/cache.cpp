@@ -50,6 +50,12 @@ class CachedRelation {
     std::map<uint32_t, Cache::Chunk> chunks;
     bool dropped = false; // the cache does not know it any more, its users do
 
+    // What WAL has said of its chunks is forgotten; all that ends behind `from` will be told (QuietPages).
+    void forget_quiet(uint64_t from) {
+        for (auto &chunk : chunks)
+            chunk.second.quiet = QuietPages(from);
+    }
+
     ColumnRef find(uint32_t id) const {
         const auto column = columns.find(id);
         return column != columns.end() ? column->second : nullptr;
@@ -301,27 +307,24 @@ void Cache::begin_following(uint64_t from) {
     std::lock_guard<std::mutex> guard(lock_);
     told_ = from;
     for (auto &relation : relations_)
-        for (auto &chunk : relation.second->chunks)
-            chunk.second.quiet = QuietPages(from);
+        relation.second->forget_quiet(from);
 }
 
 // Under the mutex.
 void Cache::note_reference(const Reference &reference) {
     if (reference.file == RelationFile()) {
         for (auto &relation : relations_)
-            for (auto &chunk : relation.second->chunks)
-                chunk.second.quiet = QuietPages(reference.end);
+            relation.second->forget_quiet(reference.end);
         return;
     }
     const auto relation = relations_.find(reference.file);
     if (relation == relations_.end())
         return;
-    std::map<uint32_t, Chunk> &chunks = relation->second->chunks;
     if (reference.block == Reference::whole_file) {
-        for (auto &chunk : chunks)
-            chunk.second.quiet = QuietPages(reference.end);
+        relation->second->forget_quiet(reference.end);
         return;
     }
+    std::map<uint32_t, Chunk> &chunks = relation->second->chunks;
     const auto found = chunks.find(reference.block / pages_per_chunk);
     if (found == chunks.end())
         return;
@@ -591,8 +594,8 @@ void Cache::set_dictionaries(size_t max_bytes, bool counted) {
 RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, size_t *bytes) {
     RelationRef relation = std::move(found->second);
     relations_.erase(found);
-    for (auto &chunk : relation->chunks) {
-        chunk.second.quiet = QuietPages(); // (whatever WAL says of the file is not its any more)
+    relation->forget_quiet(QuietPages::never); // (whatever WAL says of the file is not its any more)
+    for (const auto &chunk : relation->chunks)
         if (chunk.second.version) {
             count(*relation, chunk.second.version.get(), nullptr, -1);
             for (const ChunkColumns::Column &column : chunk.second.version->columns) {
@@ -600,7 +603,6 @@ RelationRef Cache::drop(std::map<RelationFile, RelationRef>::iterator found, siz
                 evictions_.fetch_add(1, std::memory_order_relaxed);
             }
         }
-    }
     relation->dropped = true;
     return relation;
 }

@@ -222,12 +222,14 @@ ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, co
     }
     others -= answer.verified;
     answer.news = question.map_lsn != 0 && !by_map;
-    if (others.any() && (question.compare_at_most == UINT32_MAX || others.count() <= question.compare_at_most)) {
-        question.compare(*version, others, answer);
-        others &= answer.verified;
-        answer.news |= question.followed != 0 && others.any();
-    } else {
-        answer.unknown = others;
+    if (others.any()) {
+        if (question.compare_at_most < others.count()) {
+            answer.unknown = others;
+        } else {
+            question.compare(*version, others, answer);
+            others &= answer.verified;
+            answer.news |= question.followed != 0 && others.any();
+        }
     }
     answer.covered &= answer.verified;
     answer.missing -= answer.covered;

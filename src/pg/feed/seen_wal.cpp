@@ -45,15 +45,15 @@ void note_async_commit(XactEvent event, void *) {
 
 void seen_wal_init() { RegisterXactCallback(note_async_commit, nullptr); }
 
+// What others have changed, and a snapshot sees: this transaction has changed nothing itself.
+static bool wal_tells_all() { return !RecoveryInProgress() && !TransactionIdIsValid(GetTopTransactionIdIfAny()); }
+
 // (Also what has not been flushed: a look that is remembered was made before that was there.)
-XLogRecPtr end_of_wal() {
-    return RecoveryInProgress() || TransactionIdIsValid(GetTopTransactionIdIfAny()) ? InvalidXLogRecPtr
-                                                                                    : GetXLogInsertRecPtr();
-}
+XLogRecPtr end_of_wal() { return wal_tells_all() ? GetXLogInsertRecPtr() : InvalidXLogRecPtr; }
 
 WalPosition seen_wal() {
     WalPosition seen;
-    if (!wal_has_known_form || RecoveryInProgress() || TransactionIdIsValid(GetTopTransactionIdIfAny()))
+    if (!wal_has_known_form || !wal_tells_all())
         return seen;
     const protocol::AsyncCommits &commits = device_area()->async_commits;
     if (commits.pending.load() != 0)
