@@ -1,7 +1,7 @@
 // Running pipelines: what a program needs is known only when its chunks are there, so kernels are chosen per run.
 //
 //   run_build     one kernel collects the rows that pass into arrays; a second finds the range of every column
-//   finish_build  chooses the form of the table by those ranges and builds it (both: join_build.cpp)
+//   finish_build  chooses the form of the table by those ranges and builds it (both: joins/join_build.cpp)
 //   run_aggregate chooses how groups are found by the ranges of the keys, runs the fused kernel (grouping.cpp) and reads
 //                 the groups (group_values.cpp)
 //   run_rows      runs the fused kernel, which writes rows, slice by slice (rows.cpp)

@@ -1,5 +1,5 @@
-// The state of one execution, shared by the files that carry it out: execution.cpp (what all runs do), join_build.cpp,
-// grouping.cpp, group_values.cpp and rows.cpp.
+// The state of one execution, shared by the files that carry it out: execution.cpp (what all runs do), grouping.cpp,
+// group_values.cpp, rows.cpp and the folder joins.
 #pragma once
 
 #include "cuda/execution.hpp"
@@ -29,8 +29,9 @@ struct Table : BuiltTable {
     std::vector<uint8_t> payload_nullable;
     std::vector<uint64_t> words; // for a kernel that probes it
     BufferRef entries, next;
-    BufferRef low, reach;  // of each row (join_intervals.cpp)
-    bool no_bound = false; // a bound of some row is an error
+    BufferRef low, reach;      // of each row (joins/join_intervals.cpp)
+    bool no_bound = false;     // a bound of some row is an error
+    bool repeats_keys = false; // so the table did of which it was made
     size_t entries_bytes = 0;
     std::string description;
 
@@ -157,6 +158,9 @@ class CudaExecution : public Execution {
         quietly([&] { finish(pipeline); });
     }
     void use_build(Index pipeline, BuiltTableRef table) override;
+    bool changes_builds(uint64_t rows) const override;
+    bool change_build(Index pipeline, const BuiltTableRef &former, const std::vector<ChunkView> &gone,
+                      const std::vector<ChunkView> &come) override;
     BuiltTableRef finished_build(Index pipeline) override {
         return tables_.at(pipeline)->finished ? tables_[pipeline] : nullptr;
     }
@@ -278,7 +282,7 @@ class CudaExecution : public Execution {
     Kernel kernel_for(Index pipeline, codegen::Request request);
     void catch_up();
 
-    // join tables (join_build.cpp)
+    // join tables (joins/join_build.cpp)
     void collect(Index pipeline, const std::vector<ChunkView> &chunks);
     void start_collecting(Index pipeline, Table &table, const Kernel &kernel);
     void reserve_rows(Table &table, uint64_t capacity);
@@ -288,7 +292,14 @@ class CudaExecution : public Execution {
     TableKind choose_form(Index pipeline, const Table &table, tables::BuildArgument &argument, uint64_t &extent) const;
     bool build(Table &table, tables::BuildArgument &argument, TableKind kind, uint64_t extent, bool keys_only);
 
-    // partners between bounds (join_intervals.cpp)
+    // tables made of others (joins/join_change.cpp)
+    bool may_collect(Index pipeline, const std::vector<ChunkView> &chunks);
+    std::shared_ptr<Table> collected(Index pipeline, const std::vector<ChunkView> &chunks);
+    bool add_rows_left(Table &next, const Table &former, const Table &lost);
+    bool change(Index pipeline, const std::shared_ptr<Table> &former, const std::vector<ChunkView> &gone,
+                const std::vector<ChunkView> &come);
+
+    // partners between bounds (joins/join_intervals.cpp)
     struct Bounds {
         Index low = none, high = none; // payload columns of the build; none: not asked
         Index added = 0;               // of them, behind the program's own

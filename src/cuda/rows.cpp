@@ -295,7 +295,7 @@ RowTable CudaExecution::deliver(const std::vector<ChunkView> &chunks) {
 
 // ---- rows that stay in device memory -----------------------------------------------------------------------------
 
-// How many there are; `columns` gets the payload. As for a build (join_build.cpp), a run that finds more than there is room for is repeated.
+// How many there are; `columns` gets the payload. As for a build (joins/join_build.cpp), a run that finds more than there is room for is repeated.
 uint64_t CudaExecution::collect_rows(const std::vector<ChunkView> &chunks, std::vector<HeldColumn> &columns) {
     const Index index = static_cast<Index>(program_.pipelines.size() - 1);
     const Pipeline &pipeline = program_.pipelines[index];

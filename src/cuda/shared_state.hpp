@@ -69,7 +69,8 @@ struct SharedState {
 };
 
 // The text of the kernels that no query changes.
-inline const char *const tables_source = "#include \"device/tables.cuh\"\n#include \"device/gather_groups.cuh\"\n";
+inline const char *const tables_source =
+    "#include \"device/tables.cuh\"\n#include \"device/table_rows.cuh\"\n#include \"device/gather_groups.cuh\"\n";
 inline const char *const decode_source = "#include \"device/decode.cuh\"\n";
 inline const char *const masks_source = "#include \"device/masks.cuh\"\n";
 inline const char *const pack_source = "#include \"device/pack.cuh\"\n";

@@ -207,12 +207,14 @@ class Execution {
     // build would give the same (cached_join_tables.hpp).
     virtual void use_build(ir::Index pipeline, BuiltTableRef table) = 0;
     // Or the table over the rows of `former`, a table of the same build over other rows, without those of `gone` and with those of
-    // `come`. False, and nothing is done: the build must be run. changes_builds(): it may be of use.
-    virtual bool changes_builds() const { return false; }
+    // `come`. False, and nothing is done: the build must be run. changes_builds(): of a build over so many rows it may be of use.
+    virtual bool changes_builds(uint64_t /* rows */) const { return false; }
     virtual bool change_build(ir::Index, const BuiltTableRef & /* former */, const std::vector<ChunkView> & /* gone */,
                               const std::vector<ChunkView> & /* come */) {
         return false;
     }
+    // Are tables of equal rows found to be equal (host::have_same_rows)?
+    virtual bool compares_builds() const { return false; }
     virtual BuiltTableRef finished_build(ir::Index pipeline) = 0;
     virtual GroupTable run_aggregate(const std::vector<ChunkView> &chunks) = 0;
     // The same, but the device may keep groups back where there are many, as they are in its own memory: more_groups()

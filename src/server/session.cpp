@@ -454,7 +454,7 @@ bool Session::use_kept(uint32_t pipeline, const PassInput &input, BuildIdentity 
         execution_->use_build(pipeline, found.table);
     } else if (found.former) {
         OtherRows others;
-        const bool changes = execution_->changes_builds();
+        const bool changes = execution_->changes_builds(input.rows);
         const int64_t compared = compare_with(*found.former, pipeline, input, identity, changes ? &others : nullptr);
         const bool same = compared >= 0 && others.only_a.empty() && others.only_b.empty();
         if (same)
@@ -537,7 +537,7 @@ bool Session::is_probed_by_builds(uint32_t pipeline) const {
 void Session::keep_built(uint32_t pipeline, BuildIdentity identity, bool by_rows, uint64_t fingerprint) {
     CachedJoinTables &tables = *device_->tables;
     const BuiltTableRef table = execution_->finished_build(pipeline);
-    if (!execution_->changes_builds() || !is_probed_by_builds(pipeline))
+    if (!execution_->compares_builds() || !is_probed_by_builds(pipeline))
         identity.described = 0;
     const CachedJoinTables::Found former = tables.find_described(identity);
     const host::WorkContext work = {device_->pool(), cancel_, device_->device->work_memory()};

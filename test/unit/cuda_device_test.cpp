@@ -200,6 +200,81 @@ TEST_F(CudaDeviceTest, JoinForms) {
         form(join_case({chunk_of({numbers(rows, 7, 97), numbers(rows, 1, 1000)})}, {unique}, Type::I32));
 }
 
+// A table of other rows, made of a former one of every form: rows go, come, do both, or are none; keys get beyond what they were.
+TEST_F(CudaDeviceTest, ChangesJoinTables) {
+    struct Form {
+        const char *name; // as the table's description begins
+        Type key, payload;
+        int128 factor; // between keys
+        uint32_t repeats;
+    };
+    const int128 far = static_cast<int128>(1) << 90;
+    const Form forms[] = {{"dense", Type::I32, Type::I32, 1, 1},         {"dense", Type::I16, Type::I64, 3, 1},
+                          {"dense", Type::I32, Type::I128, 1, 1},        {"dense", Type::I64, Type::I32, 1, 3},
+                          {"hash ", Type::I32, Type::F64, 1000003, 1},   {"hash ", Type::I32, Type::I32, 10000003, 3},
+                          {"hash ", Type::I64, Type::F32, far >> 40, 3}, {"hash ", Type::I128, Type::I16, far, 2}};
+    for (const Form &form : forms) {
+        const auto part = [&form](uint32_t first, uint32_t n, bool nulls) {
+            Chunk chunk = chunk_of({numbers(n, 1, 1000), numbers(n, 3, 50)});
+            for (uint32_t i = 0; i < n; ++i) {
+                chunk.columns[0][i].i = static_cast<int128>((first + i) / form.repeats) * form.factor;
+                chunk.columns[1][i].d = static_cast<double>(i % 7) / 4;
+                chunk.columns[1][i].null = nulls && i % 5 == 0;
+            }
+            return chunk;
+        };
+        const std::vector<Chunk> parts = {part(0, 20, false), part(18, 45, true), part(63, 40, false),
+                                          part(400, 30, true)};
+        const Chunk probe = part(0, 500, false);
+        using Parts = std::vector<size_t>;
+        const auto case_of = [&](const Parts &numbers) {
+            std::vector<Chunk> chunks;
+            for (size_t i : numbers)
+                chunks.push_back(parts[i]);
+            return join_case({probe}, chunks, form.key, form.payload);
+        };
+        struct Change {
+            Parts before, gone, come, after;
+        };
+        const Parts none;
+        const Change changes[] = {{{0, 2}, none, {3}, {0, 2, 3}}, {{0, 2, 3}, {3}, none, {0, 2}},
+                                  {{2, 1}, {2}, {0}, {1, 0}},     {{1, 2}, {1}, {1}, {2, 1}},
+                                  {{0, 2}, {0, 2}, none, none},   {none, none, {1}, {1}},
+                                  {{1}, none, none, {1}}};
+        for (const Change &change : changes) {
+            SCOPED_TRACE(::testing::Message() << "form " << &form - forms << ", change " << &change - changes);
+            const Case c = case_of(change.before), after = case_of(change.after);
+            const Loaded before = load(device(), c.program, 0, c.sources[0]);
+            const Loaded gone = load(device(), c.program, 0, case_of(change.gone).sources[0]);
+            const Loaded come = load(device(), c.program, 0, case_of(change.come).sources[0]);
+            const Loaded main = load(device(), c.program, 1, c.sources[1]);
+            const auto former = device().prepare(c.program, nullptr), execution = device().prepare(c.program, nullptr);
+            former->run_build(0, before.views);
+            former->finish_build(0);
+            const auto become = [&](const BuiltTableRef &table, const Loaded &lost, const Loaded &found) {
+                bool changed = execution->change_build(0, table, lost.views, found.views);
+                for (int i = 0; i < 6000 && !changed; ++i) { // its kernel is being compiled
+                    usleep(10 * 1000);
+                    changed = execution->change_build(0, table, lost.views, found.views);
+                }
+                return changed;
+            };
+            ASSERT_TRUE(become(former->finished_build(0), gone, come)) << form.name;
+            expect_same(c.program, interpret(after), execution->run_aggregate(main.views));
+            EXPECT_EQ(change.after.empty() ? "empty" : form.name, execution->stats().joins.at(0).substr(0, 5));
+            // The former one is as it was, and has not got what it never had, or has it no more than once.
+            expect_same(c.program, interpret(c), former->run_aggregate(main.views));
+            const Loaded all = load(device(), c.program, 0, parts);
+            device().prepare(c.program, nullptr)->run_build(0, all.views); // (compiles)
+            const auto other = device().prepare(c.program, nullptr);
+            EXPECT_FALSE(other->change_build(0, former->finished_build(0), all.views, {}));
+            other->run_build(0, before.views);
+            other->finish_build(0);
+            expect_same(c.program, interpret(c), other->run_aggregate(main.views));
+        }
+    }
+}
+
 // Kernels that were compiled speculatively are those that run, and a program asks for them once. Where the bounds were too wide an
 // execution makes do with them, and the right ones are compiled afterwards.
 TEST_F(CudaDeviceTest, CompilesSpeculatively) {

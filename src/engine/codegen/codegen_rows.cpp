@@ -1,5 +1,5 @@
 // How do rows leave a kernel? Into arrays, one for the values and one for the NULL flags of every column, whose next free
-// row a counter in device memory names: the rows of a build, from which its join table is made (cuda/join_build.cpp), and
+// row a counter in device memory names: the rows of a build, from which its join table is made (cuda/joins/join_build.cpp), and
 // the rows that a fragment delivers (cuda/rows.cpp).
 //
 // One atomic for each row would be the bottleneck as soon as many rows pass, and rows written one by one fill neither

@@ -2,7 +2,7 @@
 //
 // `at BETWEEN since AND till`, `a.first <= b.last AND a.last >= b.first`: one bound of the partner from below, one from above, or one of
 // both. A table whose entries lie in the order of the lower bound need not be looked at as a whole (host/join_intervals.cpp,
-// cuda/join_intervals.cpp).
+// cuda/joins/join_intervals.cpp).
 #pragma once
 
 #include <vector>

@@ -326,7 +326,7 @@ void CudaExecution::finish(Index index) {
     const bool keys_only = is_set_of_keys(program_, index);
     const TableKind kind = choose_form(index, table, a, extent);
     bool done = false;
-    if (kind == TableKind::Packed) {
+    if (kind == TableKind::Packed && !table.repeats_keys) {
         a.npayload = static_cast<uint32_t>(table.payload.size());
         for (size_t i = 0; i < table.payload.size(); ++i)
             a.payload[i] = {table.payload[i]->data,
