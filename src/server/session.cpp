@@ -393,11 +393,15 @@ bool Session::identify_build(uint32_t pipeline, const PassInput &input, BuildIde
 int64_t Session::compare_with(const BuildIdentity &former, uint32_t pipeline, const PassInput &input,
                               const BuildIdentity &identity, OtherRows *others) {
     const std::vector<SourceFeed *> feeds = feeds_of(program_.pipelines[pipeline].source);
-    const ReadChunk read = [&feeds](size_t chunk, const std::vector<RowRun> &runs, std::string &rows) {
-        size_t feed = 0;
-        for (; chunk >= feeds[feed]->held_chunks(); ++feed)
-            chunk -= feeds[feed]->held_chunks();
-        feeds[feed]->read_held(chunk, runs, rows);
+    const ReadRuns read = [this, &feeds](const std::vector<RunsOfChunk> &chunks, std::string &rows) {
+        std::vector<RowsOfChunk> of_chunks;
+        for (const RunsOfChunk &of : chunks) {
+            size_t feed = 0, chunk = of.chunk;
+            for (; chunk >= feeds[feed]->held_chunks(); ++feed)
+                chunk -= feeds[feed]->held_chunks();
+            of_chunks.push_back({&feeds[feed]->held_columns(chunk), &of.runs});
+        }
+        read_rows(*device_->device, of_chunks, rows);
     };
     try {
         return compare_rows(former, identity, row_bytes(feeds[0]->column_types()),

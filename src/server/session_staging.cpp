@@ -8,6 +8,8 @@ namespace gpuscan {
 
 using namespace protocol;
 
+// That a query repairs only because nobody writes any more: 0.4 ms each.
+constexpr unsigned repairs_of_query = 8;
 constexpr size_t chunks_per_task = 4; // that are examined: 3 us each, and 20 ns for each page that is compared
 
 // What the cache has of the chunks. Where pages must be compared, several threads do that.
@@ -28,7 +30,7 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
         visible[i] = std::make_unique<PageBits>();
         visible[i]->read(in.part(bitmap_bytes), entries[i].npages);
     }
-    std::vector<Cache::Snapshot> found = device_->cache.chunks(names, request.seen_wal.end);
+    std::vector<Cache::Snapshot> found = device_->cache.chunks(names, request.seen_wal.end, request.no_maps != 0);
     std::vector<SourceFeed::Examined> examined(entries.size());
     size_t in_part = 0; // of whose pages not all are quiet
     for (size_t i = 0; i < entries.size(); ++i)
@@ -76,13 +78,15 @@ void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomi
         return skipper->is_prunable(chunk);
     };
     bool full = false;
+    unsigned repairs = 0;
     std::vector<SourceFeed::Examined> examined = examine(request, entries, in, cancel);
     for (size_t i = 0; i < entries.size(); ++i) {
         const StageManyEntry &entry = entries[i];
         SourceFeed &source = feed(entry.source);
         const uint32_t missing = examined[i].missing;
-        SourceFeed::StagedAhead staged =
-            source.stage_ahead(entry, std::move(examined[i]), is_prunable, is_read_next(entry.source));
+        SourceFeed::StagedAhead staged = source.stage_ahead(entry, std::move(examined[i]), is_prunable,
+                                                            is_read_next(entry.source), repairs < repairs_of_query);
+        repairs += staged.to_be_repaired;
         if (staged.state == StageManyState::Skipped) {
             ++chunks_skipped_;
             rows_skipped_ += staged.skipped;

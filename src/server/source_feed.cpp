@@ -290,12 +290,14 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
 
 SourceFeed::StagedAhead SourceFeed::stage_ahead(const StageManyEntry &entry, Examined &&examined,
                                                 const std::function<bool(const ChunkView &)> &is_prunable,
-                                                bool may_prune) {
+                                                bool may_prune, bool may_repair) {
     StagedAhead staged;
     if (examined.answered)
         staged.state = StageManyState::Missing;
-    if (examined.rows &&
-        (!examined.pages || cache_.note_missing(relation_, entry.chunk, examined.missing) <= bearable(entry.npages))) {
+    staged.to_be_repaired = examined.rows && examined.pages &&
+                            cache_.is_repair_due(relation_, entry.chunk, examined.missing, bearable(entry.npages),
+                                                 may_repair && examined.missing > 0 && examined.now.calm);
+    if (examined.rows && !staged.to_be_repaired) {
         staged.state = examined.pages ? StageManyState::HeldInPart : StageManyState::Held;
         if (examined.pages)
             staged.covered = std::make_unique<PageBits>(examined.pages->covered);
@@ -744,10 +746,6 @@ bool SourceFeed::identify_rows(size_t max_bytes, size_t max_uncached, BuildIdent
         batched_->read(rows);
     identity.put_uncached(rows);
     return true;
-}
-
-void SourceFeed::read_held(size_t chunk, const std::vector<RowRun> &runs, std::string &to) const {
-    read_rows(*device_.device, held_.at(chunk).columns, runs, to);
 }
 
 void SourceFeed::add_values(const std::string &rows, PassInput &input) {

@@ -59,6 +59,7 @@ class SourceFeed {
         }
         std::unique_ptr<PageBits> covered; // HeldInPart
         uint32_t skipped = 0;              // rows that were passed over
+        bool to_be_repaired = false;       // Missing: it could have been held, but for some pages
     };
     // What the cache has of a chunk; several threads may ask at the same time. `visible` nullptr: all pages are.
     struct Examined {
@@ -77,9 +78,9 @@ class SourceFeed {
                      const PageBits *visible, Cache::Snapshot now, const std::atomic<uint32_t> *cancel) const;
     // Holds the chunk if the cache has all or nearly all of it. Where columns are missing, those that are there may let
     // `is_prunable` say of their bounds that no row is wanted (if `may_prune`): then the chunk is staged, and nothing of it is held.
-    // The caller touches what is held.
+    // The caller touches what is held. `may_repair`: if nobody writes any more, that is a reason to repair the chunk.
     StagedAhead stage_ahead(const protocol::StageManyEntry &entry, Examined &&examined,
-                            const std::function<bool(const ChunkView &)> &is_prunable, bool may_prune);
+                            const std::function<bool(const ChunkView &)> &is_prunable, bool may_prune, bool may_repair);
     // Pages of the chunk that this session builds, or that the session builds which it has joined.
     std::vector<PageStatus> decode(uint32_t chunk, const std::vector<WindowPage> &window,
                                    const std::atomic<uint32_t> *cancel);
@@ -116,9 +117,9 @@ class SourceFeed {
     bool identify(BuildIdentity &identity) const;
     // Adds which rows these are, if that takes at most `max_bytes`, and those in no cache are at most `max_uncached`.
     bool identify_rows(size_t max_bytes, size_t max_uncached, BuildIdentity &identity) const;
-    // The chunks that are held, in the order in which they are identified, and rows of one of them.
+    // The chunks that are held, in the order in which they are identified, and the columns of one of them.
     size_t held_chunks() const { return held_.size(); }
-    void read_held(size_t chunk, const std::vector<RowRun> &runs, std::string &to) const;
+    const std::vector<ColumnValues> &held_columns(size_t chunk) const { return held_.at(chunk).columns; }
     // Adds rows of the source that are values only, as read_rows() writes them.
     void add_values(const std::string &rows, PassInput &input);
     void release(bool last); // last: the pipeline has read all; chunks may be staged again

@@ -80,29 +80,51 @@ static void note_values(ColumnStats &stats, Type type, const uint8_t *values, co
     }
 }
 
+// (Of few rows an upload of each column would take longer than all of them at once.)
 void add_values(Device &device, const ChunkBuilder::Allocate &allocate, const std::vector<Type> &types,
                 const std::string &rows, PassInput &input) {
     if (rows.empty())
         return;
+    constexpr size_t alignment = 64;
     const size_t stride = row_bytes(types), nrows = rows.size() / stride;
-    ChunkView view;
-    view.nrows = static_cast<uint32_t>(nrows);
+    std::vector<uint8_t> bytes;
+    const auto take = [&bytes](size_t size) {
+        const size_t at = bytes.size();
+        bytes.resize(at + (size + buffer_slack + alignment - 1) / alignment * alignment);
+        return at;
+    };
+    struct Column {
+        size_t values_at, nulls_at;
+        ColumnStats stats;
+    };
+    std::vector<Column> columns;
     size_t offset = 0;
     for (const Type type : types) {
         const size_t width = type_width(type);
-        std::vector<uint8_t> values(nrows * width), nulls(nrows);
-        ColumnStats stats;
+        const size_t values_at = take(nrows * width);
+        Column column = {values_at, take(nrows), {}};
         for (size_t row = 0; row < nrows; ++row) {
             const char *const from = rows.data() + row * stride + offset;
-            nulls[row] = *from != 0;
-            stats.any_null |= *from != 0;
-            memcpy(&values[row * width], from + 1, width);
+            bytes[column.nulls_at + row] = *from != 0;
+            column.stats.any_null |= *from != 0;
+            memcpy(&bytes[column.values_at + row * width], from + 1, width);
         }
-        note_values(stats, type, values.data(), nulls.data(), view.nrows);
-        view.columns.push_back(
-            upload_column(device, allocate, {type, values.data(), nulls.data()}, nrows, stats, input));
+        note_values(column.stats, type, &bytes[column.values_at], &bytes[column.nulls_at],
+                    static_cast<uint32_t>(nrows));
+        columns.push_back(column);
         offset += 1 + width;
     }
+    const BufferRef buffer = allocate(bytes.size());
+    device.upload(*buffer, 0, bytes.data(), bytes.size());
+    const uint8_t *const data = static_cast<const uint8_t *>(buffer->data);
+    ChunkView view;
+    view.nrows = static_cast<uint32_t>(nrows);
+    for (size_t c = 0; c < types.size(); ++c) {
+        view.columns.push_back(column_view(types[c], Frame(), buffer.get(), nullptr, columns[c].stats));
+        view.columns[c].values = data + columns[c].values_at;
+        view.columns[c].nulls = columns[c].stats.any_null ? data + columns[c].nulls_at : nullptr;
+    }
+    input.buffers.push_back(buffer);
     input.chunks.push_back(std::move(view));
     input.rows += nrows;
 }
@@ -283,18 +305,17 @@ ColumnValues DecodedRows::column(size_t block, size_t column) const {
 }
 
 void DecodedRows::read(std::string &to) const {
+    std::vector<std::vector<ColumnValues>> columns(blocks_.size());
+    std::vector<std::vector<RowRun>> runs(blocks_.size());
+    std::vector<RowsOfChunk> chunks;
     for (size_t i = 0; i < blocks_.size(); ++i) {
-        std::vector<ColumnValues> columns;
         for (size_t c = 0; c < columns_.size(); ++c)
-            columns.push_back(column(i, c));
-        std::vector<RowRun> runs;
-        uint32_t count = 0;
-        for (const auto &range : blocks_[i].valid_rows) {
-            runs.push_back({range.first, count, range.second - range.first});
-            count += range.second - range.first;
-        }
-        read_rows(device_, columns, runs, to);
+            columns[i].push_back(column(i, c));
+        for (const auto &range : blocks_[i].valid_rows)
+            runs[i].push_back({range.first, 0, range.second - range.first});
+        chunks.push_back({&columns[i], &runs[i]});
     }
+    read_rows(device_, chunks, to);
 }
 
 // ---- rows decoded by the backend ----------------------------------------------------------------------------------

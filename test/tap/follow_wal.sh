@@ -49,6 +49,28 @@ right 'right behind VACUUM'
 quiet '... and then nothing is compared'
 is 'who has written sees it' "$(sql "SET gpuscan.offload = force; BEGIN; UPDATE t SET v = v + 1 WHERE id = 7; SELECT sum(v) FROM t WHERE id < 20; ROLLBACK")" 191
 
+# Few pages are read row by row, by 17 queries if it is one of 4,500; but not so long where nobody has written for some queries. (The
+# pages are nearly empty, so that queries read the WAL of the load themselves.)
+sql "CREATE TABLE calm (id int PRIMARY KEY, v int8, filler text) WITH (fillfactor = 10);
+     INSERT INTO calm SELECT i, i, repeat('x', 700) FROM generate_series(1, 4500) i; VACUUM calm"
+# pages KIND NUMBER: of so many executions
+pages() {
+    {
+        echo "SET gpuscan.offload = force; SELECT pages_$1 AS before FROM gpuscan.stat \\gset"
+        for _ in $(seq "$2"); do echo 'SELECT sum(v) FROM calm \g /dev/null'; done
+        echo "SELECT pages_$1 - :before FROM gpuscan.stat"
+    } | psql -XAtq -v ON_ERROR_STOP=1
+}
+write_calm() { sql "UPDATE calm SET v = v + 1 WHERE id = $1" && sql "SELECT pg_logical_emit_message(true, 'gpuscan', 'flush')" >/dev/null; }
+sql "SELECT pg_logical_emit_message(true, 'gpuscan', 'flush')" >/dev/null
+pages cached 1 >/dev/null
+write_calm 77
+is 'a page that has just changed is read row by row' "$(pages rowwise 2)" 2
+pages rowwise 8 >/dev/null
+is 'until nobody writes any more' "$(pages rowwise 2)" 0
+for i in 1 2 3 4 5 6 7 8; do write_calm 77 && pages rowwise 1 >/dev/null; done
+is '... which takes no shorter gap than those between writes' "$(pages rowwise 3)" 3
+
 # Commits that others see first, and WAL is flushed later.
 sql "CREATE FUNCTION same() RETURNS text LANGUAGE plpgsql STABLE AS \$\$
     DECLARE plain text; device text;

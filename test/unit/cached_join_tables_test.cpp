@@ -205,11 +205,12 @@ TEST(CompareRowsTest, LooksOnlyAtChunksThatHaveChanged) {
         return identity;
     };
     std::vector<size_t> read;
-    const ReadChunk value_of = [&read](size_t chunk, const std::vector<RowRun> &runs, std::string &rows) {
-        for (const RowRun &run : runs) {
-            read.insert(read.end(), run.count, chunk);
-            rows.append(run.count, 'x');
-        }
+    const ReadRuns value_of = [&read](const std::vector<RunsOfChunk> &chunks, std::string &rows) {
+        for (const RunsOfChunk &of : chunks)
+            for (const RowRun &run : of.runs) {
+                read.insert(read.end(), run.count, of.chunk);
+                rows.append(run.count, 'x');
+            }
     };
     EXPECT_EQ(compare_rows(of({{3, 5}}), of({{7, 9}}), 1, 100, value_of), 4);
     EXPECT_EQ(read, std::vector<size_t>(4, 1));
@@ -223,9 +224,10 @@ TEST(CompareRowsTest, SeesWhichRowsAreOthers) {
     size_t looked_at = 0;
     auto compare = [&](const BuildIdentity &a, const BuildIdentity &b, size_t most = 100) {
         looked_at = 0;
-        return compare_rows(a, b, 1, most, [&](size_t, const std::vector<RowRun> &runs, std::string &rows) {
-            for (const RowRun &run : runs)
-                rows += values.substr(run.from, run.count), looked_at += run.count;
+        return compare_rows(a, b, 1, most, [&](const std::vector<RunsOfChunk> &chunks, std::string &rows) {
+            for (const RunsOfChunk &of : chunks)
+                for (const RowRun &run : of.runs)
+                    rows += values.substr(run.from, run.count), looked_at += run.count;
         });
     };
     const BuildIdentity all = masked(10, {}); // a to j
@@ -250,21 +252,27 @@ TEST(CompareRowsTest, TellsWhichRowsAreOthers) {
         others = OtherRows();
         return compare_rows(
             a, b, 1, most,
-            [&](size_t, const std::vector<RowRun> &runs, std::string &rows) {
-                for (const RowRun &run : runs)
-                    rows += values.substr(run.from, run.count);
+            [&](const std::vector<RunsOfChunk> &chunks, std::string &rows) {
+                for (const RunsOfChunk &of : chunks)
+                    for (const RowRun &run : of.runs)
+                        rows += values.substr(run.from, run.count);
             },
             &others);
     };
+    const auto told = [&others] { // (in no order)
+        std::sort(others.only_a.begin(), others.only_a.end());
+        std::sort(others.only_b.begin(), others.only_b.end());
+        return others.only_a + "/" + others.only_b;
+    };
     const BuildIdentity all = masked(10, {}); // a to j
     EXPECT_EQ(compare(all, masked(12, {0xffc})), 4);
-    EXPECT_EQ(others.only_a + "/" + others.only_b, "/");
+    EXPECT_EQ(told(), "/");
     EXPECT_EQ(compare(all, masked(14, {0x3ff0})), 8) << "X has come for c";
-    EXPECT_EQ(others.only_a + "/" + others.only_b, "c/X");
+    EXPECT_EQ(told(), "c/X");
     EXPECT_EQ(compare(all, masked(16, {0xc3fc}, "Xa")), 6);
-    EXPECT_EQ(others.only_a + "/" + others.only_b, "b/Xaa");
+    EXPECT_EQ(told(), "b/Xaa");
     EXPECT_EQ(compare(masked(16, {0xc3fc}, "Xa"), all), 6);
-    EXPECT_EQ(others.only_a + "/" + others.only_b, "Xaa/b");
+    EXPECT_EQ(told(), "Xaa/b");
     EXPECT_EQ(compare(all, masked(14, {0x3ff0}), 7), -1) << "too many";
 }
 

@@ -60,6 +60,38 @@ TEST_F(QuietTest, WalVouchesForWhatItHasNotNamed) {
     EXPECT_EQ(ask_and_tell(9500), 0u);
 }
 
+// A few pages are made do without until queries have borne what a repair costs; or until nobody changes pages any more: then once.
+TEST_F(QuietTest, ARepairIsDueWhenWritersHaveStopped) {
+    cache.begin_following(2000);
+    build(table, at(2000));
+    uint64_t end = 9000;
+    const auto look = [&] {
+        const bool calm = cache.chunks({{&relation, 0}}, end, true).front().calm;
+        return cache.is_repair_due(relation, 0, 1, 1000, calm);
+    };
+    for (int i = 0; i < 20; ++i) { // somebody writes between any two looks
+        name(5, ++end);
+        EXPECT_FALSE(look()) << i;
+    }
+    int looks = 0;
+    while (!look() && looks < 50)
+        ++looks;
+    EXPECT_LT(looks, 10);
+    for (int i = 0; i < 30; ++i) // ... which may have failed: an old snapshot, say
+        EXPECT_FALSE(look()) << i;
+    for (int i = 0; i < 3; ++i) { // somebody who writes now and then has not stopped after as many looks
+        name(6, ++end);
+        for (looks = 0; !look() && looks < 60; ++looks) {
+        }
+    }
+    EXPECT_GT(looks, 10);
+    build(table, at(end)); // (counted anew)
+    EXPECT_FALSE(cache.chunks({{&relation, 0}}, end + 1, true).front().calm) << "WAL has not been followed that far";
+    for (int i = 0; i < 100; ++i)
+        EXPECT_FALSE(cache.is_repair_due(relation, 0, 1, 100, false)) << i;
+    EXPECT_TRUE(cache.is_repair_due(relation, 0, 1, 100, false));
+}
+
 // A page that is decoded after WAL has told of its change: the record ends where the page's LSN is.
 TEST_F(QuietTest, PagesDecodedBehindTheRecordAreQuiet) {
     cache.begin_following(100);

@@ -51,9 +51,13 @@ struct BuildIdentity {
 // Bytes of a row as read_rows() writes it: for each column whether it is NULL, and its value (then 0).
 size_t row_bytes(const std::vector<Type> &types);
 
-// Adds these rows of the columns to `rows`, in the order of the runs' targets, 0 to the number of rows. Throws OutOfDeviceMemory.
-void read_rows(Device &device, const std::vector<ColumnValues> &columns, const std::vector<RowRun> &runs,
-               std::string &rows);
+// Rows of a chunk; `to` of a run means nothing.
+struct RowsOfChunk {
+    const std::vector<ColumnValues> *columns;
+    const std::vector<RowRun> *runs;
+};
+// Adds these rows to `rows`, one behind the other. All chunks have columns of the same types. Throws OutOfDeviceMemory.
+void read_rows(Device &device, const std::vector<RowsOfChunk> &chunks, std::string &rows);
 // Adds `count` rows whose columns lie in host memory; flags of NULLs may be nullptr.
 struct HostColumn {
     Type type;
@@ -61,8 +65,12 @@ struct HostColumn {
 };
 void put_rows(const std::vector<HostColumn> &columns, size_t count, std::string &rows);
 
-// As read_rows(), for a chunk of both identities.
-using ReadChunk = std::function<void(size_t chunk, const std::vector<RowRun> &runs, std::string &rows)>;
+// As read_rows(), of chunks of both identities, by number.
+struct RunsOfChunk {
+    size_t chunk;
+    std::vector<RowRun> runs;
+};
+using ReadRuns = std::function<void(const std::vector<RunsOfChunk> &chunks, std::string &rows)>;
 
 // Rows that only one of two builds reads, as read_rows() writes them.
 struct OtherRows {
@@ -73,6 +81,6 @@ struct OtherRows {
 // were is the answer (0: the sets of places are equal); -1: they are other rows, or too many. With `others` other rows are no
 // such answer, but told there.
 int64_t compare_rows(const BuildIdentity &a, const BuildIdentity &b, size_t row_bytes, size_t most,
-                     const ReadChunk &read, OtherRows *others = nullptr);
+                     const ReadRuns &read, OtherRows *others = nullptr);
 
 } // namespace gpuscan

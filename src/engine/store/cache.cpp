@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/store/writing_pace.hpp"
+
 namespace gpuscan {
 namespace {
 
@@ -30,6 +32,7 @@ struct Cache::Chunk {
     QuietPages quiet;                   // ... of its pages, by WAL
     std::shared_ptr<PagePlaces> places; // nullptr: never asked for
     uint32_t missed = 0;                // pages that queries made do without since the version was published
+    bool repaired_when_calm = false;    // since WAL named one of its pages
     bool building = false;
     std::map<uint32_t, uint64_t> last_use; // by column
 };
@@ -48,6 +51,7 @@ class CachedRelation {
     size_t expressions = 0, key_bytes = 0;                  // how many of the columns are expressions, and their keys
     std::map<uint32_t, Refusal> refusals;
     std::map<uint32_t, Cache::Chunk> chunks;
+    WritingPace pace;
     bool dropped = false; // the cache does not know it any more, its users do
 
     // What WAL has said of its chunks is forgotten; all that ends behind `from` will be told (QuietPages).
@@ -241,17 +245,21 @@ Cache::Snapshot Cache::chunk(const RelationRef &relation, uint32_t number, uint6
 }
 
 // (Who has followed WAL may find that it is not followed any more, or from elsewhere on.)
-std::vector<Cache::Snapshot> Cache::chunks(const std::vector<ChunkName> &names, uint64_t followed) {
+std::vector<Cache::Snapshot> Cache::chunks(const std::vector<ChunkName> &names, uint64_t followed, bool is_look) {
     std::vector<Snapshot> found(names.size());
     std::lock_guard<std::mutex> guard(lock_);
     const bool told = followed != 0 && told_ != QuietPages::never && followed <= told_;
     for (size_t i = 0; i < names.size(); ++i) {
-        std::map<uint32_t, Chunk> &chunks = (*names[i].relation)->chunks;
+        CachedRelation &relation = **names[i].relation;
+        if (told && is_look && (i == 0 || names[i].relation != names[i - 1].relation))
+            relation.pace.note_look();
+        std::map<uint32_t, Chunk> &chunks = relation.chunks;
         const auto chunk = chunks.find(names[i].number);
         if (chunk == chunks.end())
             continue;
-        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0};
+        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0, false};
         if (told) {
+            found[i].calm = relation.pace.is_calm();
             found[i].quiet = chunk->second.quiet.pages();
             found[i].nquiet = chunk->second.quiet.count();
         }
@@ -329,6 +337,8 @@ void Cache::note_reference(const Reference &reference) {
     if (found == chunks.end())
         return;
     Chunk &chunk = found->second;
+    relation->second->pace.note_change();
+    chunk.repaired_when_calm = false;
     if (chunk.version || chunk.building)
         chunk.quiet.note_reference(reference.block % pages_per_chunk, reference.end, chunk.version.get());
     else // (nobody needs to know which)
@@ -361,9 +371,13 @@ std::shared_ptr<PagePlaces> Cache::places(const RelationRef &relation, uint32_t 
     return places;
 }
 
-uint32_t Cache::note_missing(const RelationRef &relation, uint32_t number, uint32_t pages) {
+bool Cache::is_repair_due(const RelationRef &relation, uint32_t number, uint32_t pages, uint32_t bearable, bool calm) {
     std::lock_guard<std::mutex> guard(lock_);
-    return chunk_of(relation, number).missed += pages;
+    Chunk &chunk = chunk_of(relation, number);
+    chunk.missed += pages;
+    if (chunk.missed > bearable)
+        return true;
+    return calm && !std::exchange(chunk.repaired_when_calm, true);
 }
 
 void Cache::bear_missing(const RelationRef &relation, uint32_t number) {
