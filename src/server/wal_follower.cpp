@@ -105,7 +105,7 @@ bool WalFollower::tell_cache(uint64_t to) {
             cache_.note_references(references_, references_.back().end);
             references_.clear();
         }
-        references_.push_back({{name.tablespace, name.database, name.relation}, name.block, name.end});
+        references_.push_back({{name.tablespace, name.database, name.relation}, name.block, name.end, name.tidies});
     });
     if (whole)
         cache_.note_references(references_, to);

@@ -24,6 +24,9 @@ constexpr uint16_t begins_with_a_rest = 1;
 // Of a record's.
 constexpr size_t before_at = 8, info_at = 16, manager_at = 17;
 constexpr uint8_t log_manager = 0, transaction_manager = 1, storage_manager = 2; // RM_XLOG_ID, RM_XACT_ID, RM_SMGR_ID
+constexpr uint8_t heap_manager = 9; // RM_HEAP2_ID, whose operations from XLOG_HEAP2_PRUNE to XLOG_HEAP2_VISIBLE tidy up
+constexpr uint8_t heap_operation = 0x70, first_tidying = 0x10, last_tidying = 0x40;
+constexpr uint8_t image_for_hints = 0xa0; // XLOG_FPI_FOR_HINT
 constexpr uint8_t info_bits = 0xf0, switches_segment = 0x40, makes_file = 0x10;
 constexpr uint8_t changes_files = 0x01; // XLR_SPECIAL_REL_UPDATE
 
@@ -161,8 +164,14 @@ bool WalReader::find_first(uint64_t to) {
     return true;
 }
 
+static bool tidies_up(uint8_t manager, uint8_t info) {
+    const uint8_t operation = info & heap_operation;
+    return (manager == heap_manager && operation >= first_tidying && operation <= last_tidying) ||
+           (manager == log_manager && (info & info_bits) == image_for_hints);
+}
+
 // Heads come first, then the data of which they tell the length: `left` bytes in all. False: these are no heads.
-bool WalReader::tell_blocks(Bytes &record, uint64_t left, uint64_t end, const Tell &tell) {
+bool WalReader::tell_blocks(Bytes &record, uint64_t left, uint64_t end, bool tidies, const Tell &tell) {
     uint64_t data = 0;
     const auto take = [&](auto *value) {
         if (left < data + sizeof *value || !record.take(value))
@@ -172,6 +181,7 @@ bool WalReader::tell_blocks(Bytes &record, uint64_t left, uint64_t end, const Te
     };
     WalReference block = {};
     block.end = end;
+    block.tidies = tidies;
     bool any_relation = false;
     while (left > data) {
         uint8_t id, byte;
@@ -216,7 +226,7 @@ bool WalReader::tell_blocks(Bytes &record, uint64_t left, uint64_t end, const Te
 bool WalReader::tell_files(Bytes &record, uint8_t manager, uint8_t info, uint64_t end, const Tell &tell) {
     if ((info & changes_files) == 0 || manager == transaction_manager)
         return true;
-    WalReference file = {0, 0, 0, 0, WalReference::whole_file, end};
+    WalReference file = {0, 0, 0, 0, WalReference::whole_file, end, false};
     if (manager == storage_manager) {
         const bool made = (info & info_bits) == makes_file;
         uint32_t block; // from which on a file is cut off
@@ -250,7 +260,8 @@ bool WalReader::read_records(uint64_t to, const Tell &tell) {
             return true;
         const uint8_t manager = head[manager_at], info = head[info_at];
         const uint64_t end = (rest.at() + 7) / 8 * 8;
-        if (!tell_blocks(record, length - record_head, end, tell) || !tell_files(record, manager, info, end, tell))
+        if (!tell_blocks(record, length - record_head, end, tidies_up(manager, info), tell) ||
+            !tell_files(record, manager, info, end, tell))
             return false;
         const bool switches = manager == log_manager && (info & info_bits) == switches_segment;
         before_ = begin;

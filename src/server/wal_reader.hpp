@@ -30,6 +30,8 @@ struct WalReference {
     uint32_t fork;
     uint32_t block;
     uint64_t end; // of the record: the LSN that it gives to the page
+    // The record tidies the page up: queries and VACUUM write such ones too, and it says nothing of a writer.
+    bool tidies;
 };
 
 class WalReader {
@@ -63,7 +65,7 @@ class WalReader {
     bool is_file_in_place() const;
     bool find_first(uint64_t to);
     bool read_records(uint64_t to, const Tell &tell);
-    static bool tell_blocks(Bytes &record, uint64_t left, uint64_t end, const Tell &tell);
+    static bool tell_blocks(Bytes &record, uint64_t left, uint64_t end, bool tidies, const Tell &tell);
     static bool tell_files(Bytes &record, uint8_t manager, uint8_t info, uint64_t end, const Tell &tell);
 
     const std::string directory_;

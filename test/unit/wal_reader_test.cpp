@@ -14,7 +14,7 @@ namespace gpuscan {
 
 static bool operator==(const WalReference &a, const WalReference &b) {
     return a.tablespace == b.tablespace && a.database == b.database && a.relation == b.relation && a.fork == b.fork &&
-           a.block == b.block && a.end == b.end;
+           a.block == b.block && a.end == b.end && a.tidies == b.tidies;
 }
 
 namespace {
@@ -32,7 +32,7 @@ class WalReaderTest : public ::testing::Test {
     // A record's body that names some blocks, which `named` gets.
     std::string body(size_t blocks, std::vector<WalReference> &named) {
         std::string heads, data;
-        WalReference block = {1663, 5, 0, 0, 0, 0};
+        WalReference block = {1663, 5, 0, 0, 0, 0, false};
         for (size_t i = 0; i < blocks; ++i) {
             const bool same = i > 0 && below(2) != 0;
             const bool image = below(4) == 0, hole = below(2) != 0, compressed = below(2) != 0;
@@ -102,10 +102,17 @@ TEST_F(WalReaderTest, TellsEachBlockOnce) {
         std::vector<std::vector<WalReference>> named;
         for (int record = 0; record < 120; ++record) {
             named.emplace_back();
-            begins.push_back(wal.add(body(below(5), named.back())));
+            struct {
+                uint8_t manager, info;
+                bool tidies;
+            } const kinds[] = {{10, 0x10, false}, {9, 0x00, false}, {9, 0x10, true}, {9, 0x30, true},
+                               {9, 0xc0, true},   {9, 0x50, false}, {0, 0xa0, true}, {0, 0xb0, false},
+                               {1, 0xa0, false},  {13, 0x20, false}};
+            const auto &kind = kinds[below(10)];
+            begins.push_back(wal.add(body(below(5), named.back()), kind.manager, kind.info));
             ends.push_back(wal.at());
             for (WalReference &block : named.back())
-                block.end = (wal.at() + 7) / 8 * 8;
+                block.end = (wal.at() + 7) / 8 * 8, block.tidies = kind.tidies;
             if (below(40) == 0) {
                 wal.switch_segment();
                 begins.push_back(wal.before);

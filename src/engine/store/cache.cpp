@@ -337,7 +337,8 @@ void Cache::note_reference(const Reference &reference) {
     if (found == chunks.end())
         return;
     Chunk &chunk = found->second;
-    relation->second->pace.note_change();
+    if (!reference.tidies)
+        relation->second->pace.note_change();
     chunk.repaired_when_calm = false;
     if (chunk.version || chunk.building)
         chunk.quiet.note_reference(reference.block % pages_per_chunk, reference.end, chunk.version.get());

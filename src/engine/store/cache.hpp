@@ -138,6 +138,7 @@ class Cache {
         RelationFile file; // all 0: any
         uint32_t block;
         uint64_t end; // of the record
+        bool tidies;  // it says nothing of a writer
     };
     // Records name these blocks of main forks, and files that are made or cut off, in their order. All that end before `told` have been
     // told then.

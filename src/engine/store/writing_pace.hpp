@@ -13,7 +13,7 @@ namespace gpuscan {
 
 class WritingPace {
   public:
-    // WAL names a page.
+    // WAL names a page that a writer has changed.
     void note_change() { changed_ = true; }
     // A query looks at the relation.
     void note_look() {
