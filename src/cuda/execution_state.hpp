@@ -158,7 +158,7 @@ class CudaExecution : public Execution {
         quietly([&] { finish(pipeline); });
     }
     void use_build(Index pipeline, BuiltTableRef table) override;
-    bool changes_builds(uint64_t rows) const override;
+    bool changes_builds(Index pipeline, uint64_t rows) const override;
     bool change_build(Index pipeline, const BuiltTableRef &former, const std::vector<ChunkView> &gone,
                       const std::vector<ChunkView> &come) override;
     BuiltTableRef finished_build(Index pipeline) override {

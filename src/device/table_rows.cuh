@@ -1,7 +1,7 @@
 // Which rows was a join table made of, and what is left of them when some have gone?
 //
 //   drop_rows  one thread per row that has gone looks for an equal one, key and payload, that nobody else has claimed, and claims it by a
-//              bit. An entry has no mark of the row that it was, so any equal one will do
+//              bit. An entry has no mark of the row that it was, so any equal one will do. Who finds none says so, and the table is built
 //   keep_rows  writes all others as a build collects rows: one array per key and payload column. One atomic per warp finds room for its rows
 //
 // A packed table has no rows but its entries: they are read back from them, key and payload. What tables look like: device/tables.cuh.
@@ -70,9 +70,13 @@ __device__ __forceinline__ bool same_columns(const RowsArgument &a, uint64_t own
     return same;
 }
 
-// One of the rows of a chain, all of which have the key.
+// One of the rows of a chain, all of which have the key. Of a long one not all are looked at: many rows of one key would look at each
+// other's again and again.
+constexpr uint32_t longest_walk = 1024;
+
 __device__ __forceinline__ bool drop_of_chain(const RowsArgument &a, uint64_t gone, uint32_t first) {
-    for (uint32_t next = first; next != 0; next = a.table.next[next - 1])
+    uint32_t steps = 0;
+    for (uint32_t next = first; next != 0 && steps < longest_walk; next = a.table.next[next - 1], ++steps)
         if (same_columns(a, next - 1, gone, a.table.nkeys, a.ncolumns) && claim(a.dropped, next - 1))
             return true;
     return false;

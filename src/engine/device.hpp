@@ -207,8 +207,8 @@ class Execution {
     // build would give the same (cached_join_tables.hpp).
     virtual void use_build(ir::Index pipeline, BuiltTableRef table) = 0;
     // Or the table over the rows of `former`, a table of the same build over other rows, without those of `gone` and with those of
-    // `come`. False, and nothing is done: the build must be run. changes_builds(): of a build over so many rows it may be of use.
-    virtual bool changes_builds(uint64_t /* rows */) const { return false; }
+    // `come`. False, and nothing is done: the build must be run. changes_builds(): of this build, over so many rows, it may be of use.
+    virtual bool changes_builds(ir::Index, uint64_t /* rows */) const { return false; }
     virtual bool change_build(ir::Index, const BuiltTableRef & /* former */, const std::vector<ChunkView> & /* gone */,
                               const std::vector<ChunkView> & /* come */) {
         return false;

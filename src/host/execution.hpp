@@ -20,7 +20,7 @@ class HostExecution : public Execution {
     GroupTable run_aggregate(const std::vector<ChunkView> &chunks) override;
     bool run_to_result(const std::vector<ChunkView> &chunks, GroupTable &groups) override;
     RowTable run_rows(const std::vector<ChunkView> &chunks) override;
-    bool changes_builds(uint64_t) const override { return true; }
+    bool changes_builds(ir::Index, uint64_t) const override { return true; }
     bool compares_builds() const override { return true; }
     bool change_build(ir::Index pipeline, const BuiltTableRef &former, const std::vector<ChunkView> &gone,
                       const std::vector<ChunkView> &come) override;

@@ -37,6 +37,11 @@ bool is_null(const WorkArray<uint8_t> &nulls, size_t at) { return !nulls.empty()
 
 } // namespace
 
+// One thread lists the entries and looks for rows, 5 and 60 ns each; for more of them all threads had better make the table anew. So they
+// had where a row looks at many entries of its key, as all rows of that key do.
+constexpr size_t max_listed = 1 << 20, max_compared = 1 << 16;
+constexpr size_t looks_of_row = 4, spare_looks = 1 << 19; // at entries
+
 class JoinTable::Reader {
   public:
     Reader(const JoinTable &table, const WorkContext &work)
@@ -51,6 +56,7 @@ class JoinTable::Reader {
   private:
     bool is_dropped(size_t entry) const { return !dropped_.empty() && (dropped_[entry / 64] >> entry % 64 & 1) != 0; }
     bool drop_one(uint32_t first, uint32_t count, const BuildRows &rows, size_t row);
+    bool may_look() { return looks_left_-- > 0; }
     bool has_payload(uint32_t entry, const BuildRows &rows, size_t row) const;
     void add(size_t entry, uint64_t number);
     void list();
@@ -61,12 +67,10 @@ class JoinTable::Reader {
     const JoinTable &t_;
     const WorkContext &work_;
     WorkArray<uint64_t> dropped_; // bits by entry; empty: none is
+    int64_t looks_left_ = spare_looks;
     WorkArray<uint32_t> entries_;
     WorkArray<uint64_t> numbers_; // of the entries' keys
 };
-
-// One thread lists the entries and looks for rows, 5 and 60 ns each; for more of them all threads had better make the table anew.
-constexpr size_t max_listed = 1 << 20, max_compared = 1 << 16;
 
 bool JoinTable::read(const WorkContext &work, const std::vector<BuildRows> &without, BuildRows &rows) const {
     if (rows_ > max_listed)
@@ -105,7 +109,9 @@ bool have_same_rows(const WorkContext &work, const BuiltTable &a, const BuiltTab
 
 // ---- rows that are left out ---------------------------------------------------------------------------------------
 
+// False: the table has not got one of them, or it takes too long to find out.
 bool JoinTable::Reader::drop(const BuildRows &rows) {
+    looks_left_ += static_cast<int64_t>(looks_of_row * rows.n);
     ProbeScratch scratch;
     std::vector<std::vector<uint8_t>> values(rows.keys.size()); // (vector loads read behind the last row)
     std::vector<Vec> keys(rows.keys.size());
@@ -130,7 +136,7 @@ bool JoinTable::Reader::drop(const BuildRows &rows) {
 bool JoinTable::Reader::drop_one(uint32_t first, uint32_t count, const BuildRows &rows, size_t row) {
     if (dropped_.empty())
         work_.fill(dropped_, t_.entries_ / 64 + 1, uint64_t(0));
-    for (uint32_t entry = first; entry < first + count; ++entry)
+    for (uint32_t entry = first; entry < first + count && may_look(); ++entry)
         if (!is_dropped(entry) && has_payload(entry, rows, row)) {
             dropped_[entry / 64] |= uint64_t(1) << entry % 64;
             return true;

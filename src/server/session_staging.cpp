@@ -8,8 +8,8 @@ namespace gpuscan {
 
 using namespace protocol;
 
-// That a query repairs only because nobody writes any more: 0.4 ms each.
-constexpr unsigned repairs_of_query = 8;
+// Of one request: beyond so many, nobody's writing any more is no reason to repair a chunk, which takes 0.4 ms.
+constexpr unsigned repairs_of_request = 8;
 constexpr size_t chunks_per_task = 4; // that are examined: 3 us each, and 20 ns for each page that is compared
 
 // What the cache has of the chunks. Where pages must be compared, several threads do that.
@@ -17,20 +17,20 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
                                                    const std::vector<StageManyEntry> &entries, MessageReader &in,
                                                    const std::atomic<uint32_t> *cancel) {
     std::vector<std::unique_ptr<PageBits>> visible(entries.size()); // nullptr: all pages are
-    std::vector<Cache::ChunkName> names;
+    std::vector<Cache::Look> names;
     names.reserve(entries.size());
     for (size_t i = 0; i < entries.size(); ++i) {
         check(entries[i].npages <= pages_per_chunk && entries[i].chunk <= UINT32_MAX / pages_per_chunk,
               "too many pages");
-        const SourceFeed &source = feed(entries[i].source);
+        SourceFeed &source = feed(entries[i].source);
         check(source.is_relation(), "the source is not a relation");
-        names.push_back({&source.relation(), entries[i].chunk});
+        names.push_back({{&source.relation(), entries[i].chunk}, request.no_maps != 0 && source.is_first_look()});
         if (entries[i].all_visible || request.no_maps)
             continue;
         visible[i] = std::make_unique<PageBits>();
         visible[i]->read(in.part(bitmap_bytes), entries[i].npages);
     }
-    std::vector<Cache::Snapshot> found = device_->cache.chunks(names, request.seen_wal.end, request.no_maps != 0);
+    std::vector<Cache::Snapshot> found = device_->cache.chunks(names, request.seen_wal.end);
     std::vector<SourceFeed::Examined> examined(entries.size());
     size_t in_part = 0; // of whose pages not all are quiet
     for (size_t i = 0; i < entries.size(); ++i)
@@ -85,7 +85,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomi
         SourceFeed &source = feed(entry.source);
         const uint32_t missing = examined[i].missing;
         SourceFeed::StagedAhead staged = source.stage_ahead(entry, std::move(examined[i]), is_prunable,
-                                                            is_read_next(entry.source), repairs < repairs_of_query);
+                                                            is_read_next(entry.source), repairs < repairs_of_request);
         repairs += staged.to_be_repaired;
         if (staged.state == StageManyState::Skipped) {
             ++chunks_skipped_;

@@ -43,6 +43,7 @@ struct ChunkInWork {
 
 // What is staged of one chunk.
 struct HeldChunk {
+    uint32_t number = UINT32_MAX; // of the chunk; rows in no cache have none
     std::vector<ColumnValues> columns;
     RowsRef rows;
     BufferRef mask;             // theirs in device memory, if it is there ...

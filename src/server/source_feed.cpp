@@ -279,7 +279,7 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     if (!examined.answered)
         return examined;
     examined.ncovered = answer.covered.count();
-    if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))
+    if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages) * now.patience)
         examined.rows = covered_rows(*now.version, answer.covered);
     if (answer.covered == asked.wanted)
         return examined;
@@ -294,14 +294,15 @@ SourceFeed::StagedAhead SourceFeed::stage_ahead(const StageManyEntry &entry, Exa
     StagedAhead staged;
     if (examined.answered)
         staged.state = StageManyState::Missing;
-    staged.to_be_repaired = examined.rows && examined.pages &&
-                            cache_.is_repair_due(relation_, entry.chunk, examined.missing, bearable(entry.npages),
-                                                 may_repair && examined.missing > 0 && examined.now.calm);
+    staged.to_be_repaired =
+        examined.rows && examined.pages &&
+        cache_.is_repair_due(relation_, entry.chunk, examined.missing, bearable(entry.npages) * examined.now.patience,
+                             may_repair && examined.missing > 0 && examined.now.calm);
     if (examined.rows && !staged.to_be_repaired) {
         staged.state = examined.pages ? StageManyState::HeldInPart : StageManyState::Held;
         if (examined.pages)
             staged.covered = std::make_unique<PageBits>(examined.pages->covered);
-        hold(*examined.now.version, std::move(examined.rows), false);
+        hold(entry.chunk, *examined.now.version, std::move(examined.rows), false);
         count_hits(examined.ncovered);
     } else if (may_prune && examined.pages && examined.pages->verified) {
         staged.skipped = rows_pruned(*examined.now.version, examined.pages->wanted, is_prunable);
@@ -340,7 +341,7 @@ SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, co
     shared_->note_staged(chunk);
     if (covered.any()) {
         cache_.touch({{&relation_, chunk, &shared_->columns}});
-        hold(*version, covered_rows(*version, covered), false);
+        hold(chunk, *version, covered_rows(*version, covered), false);
         count_hits(covered.count());
     }
     return {StageState::Ready, covered};
@@ -443,9 +444,9 @@ SourceFeed::Staged SourceFeed::publish(const std::vector<uint16_t> &bad) {
                        finding_of(build->builder->verified(), build->in_work, build->question), build->squeezed);
         counters_.chunks_built.fetch_add(1, std::memory_order_relaxed);
     }
-    hold(*version, covered_rows(*version, usable), build->is_private);
+    hold(build->chunk, *version, covered_rows(*version, usable), build->is_private);
     if (build->is_private && build->covered.any())
-        hold(*build->base, covered_rows(*build->base, build->covered), false);
+        hold(build->chunk, *build->base, covered_rows(*build->base, build->covered), false);
     shared_->note_staged(build->chunk);
     counters_.pages_decoded.fetch_add(build->builder->decoded_pages(), std::memory_order_relaxed);
     count_hits(build->covered.count());
@@ -460,10 +461,11 @@ void SourceFeed::count_hits(uint32_t pages) {
         column->hits.fetch_add(1, std::memory_order_relaxed);
 }
 
-void SourceFeed::hold(const ChunkVersion &version, RowsRef rows, bool is_private) {
+void SourceFeed::hold(uint32_t number, const ChunkVersion &version, RowsRef rows, bool is_private) {
     if (rows->participating == 0)
         return;
     HeldChunk held;
+    held.number = number;
     if (version.known_rows && rows->mask == version.known_rows->mask)
         held.mask = version.mask; // (without the ranges of the version's own rows)
     held.mask_is_whole = held.mask && rows == version.known_rows;
@@ -496,7 +498,10 @@ void SourceFeed::keep(HeldChunk chunk) {
     new_rows_ += chunk.rows->participating;
     for (size_t c = 0; c < columns_.size(); ++c)
         note_codes(c, chunk.columns[c].stats.max);
-    held_.push_back(std::move(chunk));
+    // (A chunk that was repaired, or that a helper brings, comes later. Whoever recognises rows looks at them in their order.)
+    const auto behind = std::upper_bound(held_.begin(), held_.end(), chunk.number,
+                                         [](uint32_t number, const HeldChunk &held) { return number < held.number; });
+    held_.insert(behind, std::move(chunk));
 }
 
 uint32_t SourceFeed::collect() {

@@ -111,6 +111,8 @@ class SourceFeed {
 
     bool pass_full() const;
     void add_to(PassInput &input);
+    // Does the query look at the relation for the first time?
+    bool is_first_look() { return !std::exchange(has_looked_, true); }
     // Adds of which relation's columns they are; false: of none.
     bool describe(BuildIdentity &identity) const;
     // Adds whose rows these are; false: they cannot be recognised later.
@@ -161,7 +163,7 @@ class SourceFeed {
                        ChunkQuestion question, Cache::Token token);
     uint64_t lacking_expressions(const ChunkVersion *base, const ChunkAnswer &answer) const;
     std::shared_ptr<ChunkInWork> take_build();
-    void hold(const ChunkVersion &version, RowsRef rows, bool is_private);
+    void hold(uint32_t number, const ChunkVersion &version, RowsRef rows, bool is_private);
     void keep(HeldChunk chunk);
     void count_hits(uint32_t pages);
     void note_codes(size_t column, int64_t code);
@@ -183,7 +185,8 @@ class SourceFeed {
     std::vector<SourceColumn> columns_;
 
     std::shared_ptr<ChunkInWork> build_;
-    std::vector<HeldChunk> held_;
+    std::vector<HeldChunk> held_; // in the order of the relation
+    bool has_looked_ = false;
     uint64_t new_rows_ = 0;
     std::unique_ptr<DecodedRows> decoded_; // nullptr: there were none
     std::unique_ptr<BatchRows> batched_;   // the same

@@ -178,5 +178,40 @@ INSTANTIATE_TEST_SUITE_P(
                           "WideOfThree", {Type::I128, Type::Code, Type::I16}, {Type::I64}, 20, 1, 3000, true, "hash"}),
     [](const auto &shape) { return std::string(shape.param.name); });
 
+// Where all rows of a key would look at each other the table is not changed, and no two are found to be equal.
+TEST(ManyRowsOfAKeyTest, AreBuilt) {
+    ThreadPool pool(3);
+    const WorkContext work{pool, nullptr, std::make_shared<WorkMemory>()};
+    const auto rows_of = [&](int32_t first, int32_t end) {
+        BuildRows rows;
+        rows.keys.emplace_back(Type::I32, work.memory);
+        rows.payload.emplace_back(Type::I32, work.memory);
+        for (int32_t i = first; i < end; ++i, ++rows.n) {
+            const int32_t key = 7;
+            rows.keys[0].values.append(reinterpret_cast<const uint8_t *>(&key), sizeof key);
+            rows.payload[0].values.append(reinterpret_cast<const uint8_t *>(&i), sizeof i);
+        }
+        return rows;
+    };
+    const auto parts_of = [&](int32_t first, int32_t end) {
+        std::vector<BuildRows> parts;
+        parts.push_back(rows_of(first, end));
+        return parts;
+    };
+    const auto build = [&](JoinTable &built, int32_t rows) {
+        std::vector<BuildRows> parts = parts_of(0, rows);
+        built.build(work, parts, JoinTable::Use::Partners);
+    };
+    JoinTable table, some, same;
+    build(table, 120000);
+    build(some, 60000);
+    build(same, 60000);
+    BuildRows left = rows_of(0, 0);
+    EXPECT_FALSE(table.read(work, parts_of(100000, 120000), left));
+    EXPECT_FALSE(some.has_same_rows(work, same));
+    EXPECT_TRUE(table.read(work, parts_of(119999, 120000), left));
+    EXPECT_EQ(left.n, 119999u);
+}
+
 } // namespace
 } // namespace gpuscan::host

@@ -68,7 +68,7 @@ TEST_F(QuietTest, ARepairIsDueWhenWritersHaveStopped) {
     build(table, at(2000));
     uint64_t end = 9000;
     const auto look = [&] {
-        const bool calm = cache.chunks({{&relation, 0}}, end, true).front().calm;
+        const bool calm = cache.chunks({{{&relation, 0}, true}}, end).front().calm;
         return cache.is_repair_due(relation, 0, 1, 1000, calm);
     };
     for (int i = 0; i < 20; ++i) { // somebody writes between any two looks
@@ -87,8 +87,16 @@ TEST_F(QuietTest, ARepairIsDueWhenWritersHaveStopped) {
         }
     }
     EXPECT_GT(looks, 10);
+    for (uint32_t patience : {1u, 2u, 4u, 8u}) { // an old snapshot, say: each time in vain
+        EXPECT_EQ(cache.chunk(relation, 0, 0).patience, patience);
+        cache.bear_missing(relation, 0);
+    }
+    for (int i = 0; i < 10; ++i)
+        cache.bear_missing(relation, 0);
+    EXPECT_EQ(cache.chunk(relation, 0, 0).patience, 64u);
     build(table, at(end)); // (counted anew)
-    EXPECT_FALSE(cache.chunks({{&relation, 0}}, end + 1, true).front().calm) << "WAL has not been followed that far";
+    EXPECT_EQ(cache.chunk(relation, 0, 0).patience, 1u);
+    EXPECT_FALSE(cache.chunks({{{&relation, 0}, true}}, end + 1).front().calm) << "WAL has not been followed that far";
     for (int i = 0; i < 100; ++i)
         EXPECT_FALSE(cache.is_repair_due(relation, 0, 1, 100, false)) << i;
     EXPECT_TRUE(cache.is_repair_due(relation, 0, 1, 100, false));

@@ -188,7 +188,7 @@ inline void build_by_change(Execution &execution, Execution &before, const Progr
         come.erase(come.begin());
     }
     bool changed = false;
-    for (int tries = 0; tries < 6000 && !changed; ++tries) {
+    for (int tries = 0; tries < 3000 && !changed; ++tries) {
         changed = execution.change_build(build, before.finished_build(build), gone, come);
         if (!changed)
             usleep(10 * 1000);

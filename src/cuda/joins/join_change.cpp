@@ -6,8 +6,8 @@
 //   left   all others are copied into the new table's arrays (both kernels: device/table_rows.cuh)
 //   come   the build's kernel adds the rows that have come, and the table is finished like any other (join_build.cpp)
 //
-// The former table is others', too, and stays as it is. Bounds of columns may stay wider than the rows that are left. A kernel that
-// has to be compiled is not waited for: the table is built this once.
+// The former table is others', too, and stays as it is. A column that could be NULL stays so. A kernel that has to be compiled is not
+// waited for: the table is built this once.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -73,7 +73,9 @@ tables::RowsArgument describe_rows(const Table &table) {
 
 } // namespace
 
-bool CudaExecution::changes_builds(uint64_t rows) const { return rows >= rows_worth_a_change; }
+bool CudaExecution::changes_builds(Index index, uint64_t rows) const {
+    return rows >= rows_worth_a_change && program_.pipelines[index].keys.count > 0;
+}
 
 // Could the kernel that collects these rows run at once? It is compiled otherwise.
 bool CudaExecution::may_collect(Index index, const std::vector<ChunkView> &chunks) {
@@ -116,8 +118,15 @@ bool CudaExecution::add_rows_left(Table &next, const Table &former, const Table 
     a.gone_rows = lost.rows;
     a.counter = reinterpret_cast<unsigned long long *>(streams_->counter_word());
     a.table.status = reinterpret_cast<uint32_t *>(streams_->status_word());
-    const CUfunction drop = tables_function("drop_rows"), keep = tables_function("keep_rows");
+    const CUfunction drop = tables_function("drop_rows"), keep = tables_function("keep_rows"),
+                     find_ranges = tables_function("column_ranges");
+    const size_t range_bytes = next.ranges.size() * sizeof(tables::ColumnRange);
+    const std::unique_ptr<PinnedMemory::Piece> found = state_->pinned->allocate(range_bytes);
+    next.ranges.assign(next.ranges.size(), tables::ColumnRange{INT64_MAX, INT64_MIN});
+    const BufferRef ranges = streams_->send(next.ranges.data(), range_bytes);
+    const Drain drain(*streams_); // (before tables go that kernels read)
     streams_->reset_control();
+    streams_->start_clock();
     streams_->copy_in(streams_->counter_word(), memcpy(streams_->stage(8).data, &next.rows, 8), 8);
     if (lost.rows > 0) {
         dropped = zeroed((a.rows + 31) / 32 * sizeof(uint32_t));
@@ -125,29 +134,39 @@ bool CudaExecution::add_rows_left(Table &next, const Table &former, const Table 
         launch_over_rows(drop, lost.rows, &a);
     }
     launch_over_rows(keep, a.rows, &a);
+    tables::RangesArgument r{};
+    r.count = reinterpret_cast<const uint64_t *>(streams_->counter_word());
+    r.capacity = next.capacity;
+    r.columns = a.left;
+    r.ranges = static_cast<tables::ColumnRange *>(ranges->data);
+    r.ncolumns = static_cast<uint32_t>(left.size());
+    streams_->launch(find_ranges, state_->multiprocessors * 2, tables_threads, 0, &r);
+    streams_->copy_out(found->data, address_of(*ranges), range_bytes);
     streams_->fetch_control();
     stats_.kernel_us += streams_->wait(cancel_);
+    memcpy(next.ranges.data(), found->data, range_bytes);
     next.rows = streams_->fetched().counter;
     return (streams_->fetched().status & status_no_such_row) == 0;
 }
 
 bool CudaExecution::change(Index index, const std::shared_ptr<Table> &former, const std::vector<ChunkView> &gone,
                            const std::vector<ChunkView> &come) {
-    const std::shared_ptr<Table> lost = collected(index, gone), next = collected(index, come);
+    std::shared_ptr<Table> lost;
+    try {
+        lost = collected(index, gone);
+    } catch (const RowError &) { // (bounds may have spared the former build that row)
+        return false;
+    }
+    const std::shared_ptr<Table> next = collected(index, come);
     if (lost->rows == 0 && next->rows == 0) {
         use_build(index, former);
         return true;
     }
-    if (lost->rows > former->rows ||
-        (lost->rows > 0 && is_set_of_keys(program_, index))) // (another row may have the key)
+    if (lost->rows > former->rows)
         return false;
     Kernel kernel;
     kernel.payload_nullable = former->payload_nullable;
     start_collecting(index, *next, kernel);
-    for (size_t i = 0; i < next->ranges.size(); ++i) {
-        next->ranges[i].min = std::min(next->ranges[i].min, former->ranges[i].min);
-        next->ranges[i].max = std::max(next->ranges[i].max, former->ranges[i].max);
-    }
     if (!add_rows_left(*next, *former, *lost))
         return false;
     next->repeats_keys = !former->shape.unique;
@@ -159,9 +178,9 @@ bool CudaExecution::change(Index index, const std::shared_ptr<Table> &former, co
 bool CudaExecution::change_build(Index index, const BuiltTableRef &former, const std::vector<ChunkView> &gone,
                                  const std::vector<ChunkView> &come) {
     const auto before = std::dynamic_pointer_cast<Table>(former);
-    if (!before || !before->finished || tables_.at(index)->collected)
+    if (!before || !before->finished || tables_.at(index)->collected || program_.pipelines[index].keys.count == 0)
         throw DeviceError("not a table for an open build pipeline");
-    if (program_.pipelines[index].keys.count == 0)
+    if (!gone.empty() && is_set_of_keys(program_, index)) // (another row may have the key)
         return false;
     const bool may_take = may_collect(index, gone), may_add = may_collect(index, come); // (both begin)
     bool changed = false;

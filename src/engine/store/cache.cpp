@@ -19,6 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr uint32_t max_patience = 64;
 constexpr std::chrono::seconds refusal_lasts{60}; // of a value beyond the column's type: the row may be gone by then
 // Fresh columns push older ones out as long as the cache holds more than this part of its budget; the rest is for what
 // running queries need beyond.
@@ -32,7 +33,8 @@ struct Cache::Chunk {
     QuietPages quiet;                   // ... of its pages, by WAL
     std::shared_ptr<PagePlaces> places; // nullptr: never asked for
     uint32_t missed = 0;                // pages that queries made do without since the version was published
-    bool repaired_when_calm = false;    // since WAL named one of its pages
+    uint32_t patience = 1;              // doubles with each repair in vain since then
+    bool repaired_when_calm = false;    // since a writer has changed one of its pages
     bool building = false;
     std::map<uint32_t, uint64_t> last_use; // by column
 };
@@ -241,23 +243,23 @@ void Cache::refuse(const RelationRef &relation, const CachedColumn &column, cons
 // ---- chunks -----------------------------------------------------------------------------------------------------
 
 Cache::Snapshot Cache::chunk(const RelationRef &relation, uint32_t number, uint64_t followed) {
-    return chunks({{&relation, number}}, followed).front();
+    return chunks({{{&relation, number}, false}}, followed).front();
 }
 
 // (Who has followed WAL may find that it is not followed any more, or from elsewhere on.)
-std::vector<Cache::Snapshot> Cache::chunks(const std::vector<ChunkName> &names, uint64_t followed, bool is_look) {
+std::vector<Cache::Snapshot> Cache::chunks(const std::vector<Look> &names, uint64_t followed) {
     std::vector<Snapshot> found(names.size());
     std::lock_guard<std::mutex> guard(lock_);
     const bool told = followed != 0 && told_ != QuietPages::never && followed <= told_;
     for (size_t i = 0; i < names.size(); ++i) {
         CachedRelation &relation = **names[i].relation;
-        if (told && is_look && (i == 0 || names[i].relation != names[i - 1].relation))
+        if (told && names[i].is_first)
             relation.pace.note_look();
         std::map<uint32_t, Chunk> &chunks = relation.chunks;
         const auto chunk = chunks.find(names[i].number);
         if (chunk == chunks.end())
             continue;
-        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0, false};
+        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0, false, chunk->second.patience};
         if (told) {
             found[i].calm = relation.pace.is_calm();
             found[i].quiet = chunk->second.quiet.pages();
@@ -337,9 +339,10 @@ void Cache::note_reference(const Reference &reference) {
     if (found == chunks.end())
         return;
     Chunk &chunk = found->second;
-    if (!reference.tidies)
+    if (!reference.tidies) {
         relation->second->pace.note_change();
-    chunk.repaired_when_calm = false;
+        chunk.repaired_when_calm = false;
+    }
     if (chunk.version || chunk.building)
         chunk.quiet.note_reference(reference.block % pages_per_chunk, reference.end, chunk.version.get());
     else // (nobody needs to know which)
@@ -383,7 +386,9 @@ bool Cache::is_repair_due(const RelationRef &relation, uint32_t number, uint32_t
 
 void Cache::bear_missing(const RelationRef &relation, uint32_t number) {
     std::lock_guard<std::mutex> guard(lock_);
-    chunk_of(relation, number).missed = 0;
+    Chunk &chunk = chunk_of(relation, number);
+    chunk.missed = 0;
+    chunk.patience = std::min(2 * chunk.patience, max_patience);
 }
 
 Cache::Token Cache::take_token(const RelationRef &relation, uint32_t number) {
@@ -435,6 +440,7 @@ void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, c
     chunk.quiet.note_decoded(decoded, *chunk.version);
     chunk.quiet.note_right(finding.right, finding.followed, *chunk.version);
     chunk.missed = 0;
+    chunk.patience = 1;
 }
 
 // A device that reads host memory needs no copy. Without the memory for it there is none.

@@ -81,7 +81,8 @@ class Cache {
         // The pages that WAL has not named since they were known to be right; nullptr: none, or it has not been followed that far.
         std::shared_ptr<const PageBits> quiet;
         uint32_t nquiet = 0;
-        bool calm = false; // nobody changes the relation's pages any more (writing_pace.hpp), as far as WAL says
+        bool calm = false;     // nobody changes the relation's pages any more (writing_pace.hpp), as far as WAL says
+        uint32_t patience = 1; // so many times as many pages are borne: repairs have been in vain
     };
     // `followed`: how far WAL must have been told; 0: it does not matter what it says.
     Snapshot chunk(const RelationRef &relation, uint32_t number, uint64_t followed);
@@ -89,14 +90,17 @@ class Cache {
         const RelationRef *relation;
         uint32_t number;
     };
-    // `is_look`: a query begins to read these relations. Chunks of one relation stand together.
-    std::vector<Snapshot> chunks(const std::vector<ChunkName> &names, uint64_t followed, bool is_look = false);
+    struct Look : ChunkName {
+        bool is_first; // of a query, at the relation
+    };
+    std::vector<Snapshot> chunks(const std::vector<Look> &names, uint64_t followed);
     // Of the chunk's first `npages` pages at least.
     std::shared_ptr<PagePlaces> places(const RelationRef &relation, uint32_t number, uint32_t npages);
     // A query lacks so many pages of the chunk: should it be repaired? Yes, if queries have made do without more than `bearable`
     // since the last version, this one included; and once, if nobody changes them any more (`calm`).
     bool is_repair_due(const RelationRef &relation, uint32_t number, uint32_t pages, uint32_t bearable, bool calm);
-    // A version would not have them either (pages that are new, or about which snapshots differ): counted anew from here on.
+    // A version would not have them either (pages that are new, or about which snapshots differ): counted anew from here on, and
+    // twice as many are borne, until there is a version.
     void bear_missing(const RelationRef &relation, uint32_t number);
     // The current versions of all chunks.
     std::vector<ChunkRef> versions(const RelationRef &relation);
