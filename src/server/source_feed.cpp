@@ -279,7 +279,7 @@ SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const 
     if (!examined.answered)
         return examined;
     examined.ncovered = answer.covered.count();
-    if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages) * now.patience)
+    if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))
         examined.rows = covered_rows(*now.version, answer.covered);
     if (answer.covered == asked.wanted)
         return examined;
@@ -294,10 +294,9 @@ SourceFeed::StagedAhead SourceFeed::stage_ahead(const StageManyEntry &entry, Exa
     StagedAhead staged;
     if (examined.answered)
         staged.state = StageManyState::Missing;
-    staged.to_be_repaired =
-        examined.rows && examined.pages &&
-        cache_.is_repair_due(relation_, entry.chunk, examined.missing, bearable(entry.npages) * examined.now.patience,
-                             may_repair && examined.missing > 0 && examined.now.calm);
+    staged.to_be_repaired = examined.rows && examined.pages &&
+                            cache_.is_repair_due(relation_, entry.chunk, examined.missing, bearable(entry.npages),
+                                                 may_repair && examined.missing > 0 && examined.now.calm);
     if (examined.rows && !staged.to_be_repaired) {
         staged.state = examined.pages ? StageManyState::HeldInPart : StageManyState::Held;
         if (examined.pages)

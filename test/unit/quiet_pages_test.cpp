@@ -87,15 +87,7 @@ TEST_F(QuietTest, ARepairIsDueWhenWritersHaveStopped) {
         }
     }
     EXPECT_GT(looks, 10);
-    for (uint32_t patience : {1u, 2u, 4u, 8u}) { // an old snapshot, say: each time in vain
-        EXPECT_EQ(cache.chunk(relation, 0, 0).patience, patience);
-        cache.bear_missing(relation, 0);
-    }
-    for (int i = 0; i < 10; ++i)
-        cache.bear_missing(relation, 0);
-    EXPECT_EQ(cache.chunk(relation, 0, 0).patience, 64u);
     build(table, at(end)); // (counted anew)
-    EXPECT_EQ(cache.chunk(relation, 0, 0).patience, 1u);
     EXPECT_FALSE(cache.chunks({{{&relation, 0}, true}}, end + 1).front().calm) << "WAL has not been followed that far";
     for (int i = 0; i < 100; ++i)
         EXPECT_FALSE(cache.is_repair_due(relation, 0, 1, 100, false)) << i;

@@ -19,7 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t max_patience = 64;
 constexpr std::chrono::seconds refusal_lasts{60}; // of a value beyond the column's type: the row may be gone by then
 // Fresh columns push older ones out as long as the cache holds more than this part of its budget; the rest is for what
 // running queries need beyond.
@@ -33,7 +32,6 @@ struct Cache::Chunk {
     QuietPages quiet;                   // ... of its pages, by WAL
     std::shared_ptr<PagePlaces> places; // nullptr: never asked for
     uint32_t missed = 0;                // pages that queries made do without since the version was published
-    uint32_t patience = 1;              // doubles with each repair in vain since then
     bool repaired_when_calm = false;    // since a writer has changed one of its pages
     bool building = false;
     std::map<uint32_t, uint64_t> last_use; // by column
@@ -259,7 +257,7 @@ std::vector<Cache::Snapshot> Cache::chunks(const std::vector<Look> &names, uint6
         const auto chunk = chunks.find(names[i].number);
         if (chunk == chunks.end())
             continue;
-        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0, false, chunk->second.patience};
+        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0, false};
         if (told) {
             found[i].calm = relation.pace.is_calm();
             found[i].quiet = chunk->second.quiet.pages();
@@ -386,9 +384,7 @@ bool Cache::is_repair_due(const RelationRef &relation, uint32_t number, uint32_t
 
 void Cache::bear_missing(const RelationRef &relation, uint32_t number) {
     std::lock_guard<std::mutex> guard(lock_);
-    Chunk &chunk = chunk_of(relation, number);
-    chunk.missed = 0;
-    chunk.patience = std::min(2 * chunk.patience, max_patience);
+    chunk_of(relation, number).missed = 0;
 }
 
 Cache::Token Cache::take_token(const RelationRef &relation, uint32_t number) {
@@ -440,7 +436,6 @@ void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, c
     chunk.quiet.note_decoded(decoded, *chunk.version);
     chunk.quiet.note_right(finding.right, finding.followed, *chunk.version);
     chunk.missed = 0;
-    chunk.patience = 1;
 }
 
 // A device that reads host memory needs no copy. Without the memory for it there is none.

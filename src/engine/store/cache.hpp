@@ -81,8 +81,7 @@ class Cache {
         // The pages that WAL has not named since they were known to be right; nullptr: none, or it has not been followed that far.
         std::shared_ptr<const PageBits> quiet;
         uint32_t nquiet = 0;
-        bool calm = false;     // nobody changes the relation's pages any more (writing_pace.hpp), as far as WAL says
-        uint32_t patience = 1; // so many times as many pages are borne: repairs have been in vain
+        bool calm = false; // nobody changes the relation's pages any more (writing_pace.hpp), as far as WAL says
     };
     // `followed`: how far WAL must have been told; 0: it does not matter what it says.
     Snapshot chunk(const RelationRef &relation, uint32_t number, uint64_t followed);
@@ -99,8 +98,7 @@ class Cache {
     // A query lacks so many pages of the chunk: should it be repaired? Yes, if queries have made do without more than `bearable`
     // since the last version, this one included; and once, if nobody changes them any more (`calm`).
     bool is_repair_due(const RelationRef &relation, uint32_t number, uint32_t pages, uint32_t bearable, bool calm);
-    // A version would not have them either (pages that are new, or about which snapshots differ): counted anew from here on, and
-    // twice as many are borne, until there is a version.
+    // A version would not have them either (pages that are new, or about which snapshots differ): counted anew from here on.
     void bear_missing(const RelationRef &relation, uint32_t number);
     // The current versions of all chunks.
     std::vector<ChunkRef> versions(const RelationRef &relation);
