@@ -35,6 +35,23 @@ struct Table : BuiltTable {
     size_t entries_bytes = 0;
     std::string description;
 
+    // What was collected, as kernels read it.
+    tables::Column key_column(size_t i) const {
+        return {keys[i]->data, nullptr, static_cast<uint32_t>(shape.keys[i]), 0};
+    }
+    tables::Column payload_column(size_t i) const {
+        return {payload[i]->data, payload_nullable[i] ? static_cast<const uint8_t *>(payload_nulls[i]->data) : nullptr,
+                static_cast<uint32_t>(shape.payload[i]), 0};
+    }
+    std::vector<tables::Column> columns() const {
+        std::vector<tables::Column> columns;
+        for (size_t i = 0; i < keys.size(); ++i)
+            columns.push_back(key_column(i));
+        for (size_t i = 0; i < payload.size(); ++i)
+            columns.push_back(payload_column(i));
+        return columns;
+    }
+
     size_t bytes() const override {
         size_t bytes = 0;
         for (const std::vector<BufferRef> *buffers : {&keys, &payload, &payload_nulls})
@@ -286,6 +303,8 @@ class CudaExecution : public Execution {
     void collect(Index pipeline, const std::vector<ChunkView> &chunks);
     void start_collecting(Index pipeline, Table &table, const Kernel &kernel);
     void reserve_rows(Table &table, uint64_t capacity);
+    std::unique_ptr<PinnedMemory::Piece> queue_ranges(const Table &table, uint64_t first,
+                                                      const tables::Column *columns);
     void finish(Index pipeline);
     bool plan_packed(const Table &table, tables::BuildArgument &argument) const;
     bool dense_extent(const Table &table, tables::BuildArgument &argument, uint64_t &extent) const;
@@ -308,7 +327,6 @@ class CudaExecution : public Execution {
     Index bound_column(Index bound, const std::vector<Index> &payload, std::vector<Index> &added);
     void order_by_intervals(Index build);
     void launch_over_rows(CUfunction function, uint64_t rows, void *argument);
-    tables::Column payload_column(const Table &table, Index column) const;
 
     // groups (grouping.cpp)
     GroupTable aggregate(const std::vector<ChunkView> &chunks);

@@ -85,6 +85,26 @@ void CudaExecution::reserve_rows(Table &table, uint64_t capacity) {
     table.capacity = capacity;
 }
 
+// Finds the ranges of columns, which `columns` describes in device memory, over the rows from `first` to the counter and as wide as the
+// table's at least. Returns where they are when the stream has been waited for.
+std::unique_ptr<PinnedMemory::Piece> CudaExecution::queue_ranges(const Table &table, uint64_t first,
+                                                                 const tables::Column *columns) {
+    const CUfunction function = tables_function("column_ranges");
+    const size_t bytes = table.ranges.size() * sizeof(tables::ColumnRange);
+    std::unique_ptr<PinnedMemory::Piece> result = state_->pinned->allocate(bytes);
+    const BufferRef ranges = streams_->send(table.ranges.data(), bytes);
+    tables::RangesArgument a{};
+    a.count = reinterpret_cast<const uint64_t *>(streams_->counter_word());
+    a.first = first;
+    a.capacity = table.capacity;
+    a.columns = columns;
+    a.ranges = static_cast<tables::ColumnRange *>(ranges->data);
+    a.ncolumns = static_cast<uint32_t>(table.ranges.size());
+    streams_->launch(function, state_->multiprocessors * 2, tables_threads, 0, &a);
+    streams_->copy_out(result->data, address_of(*ranges), bytes);
+    return result;
+}
+
 void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
     Table &table = *tables_.at(index);
     const Pipeline &pipeline = program_.pipelines[index];
@@ -108,9 +128,6 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
         expected = table.rows + std::min<uint64_t>(input.rows, collect_bytes / std::max<size_t>(row_bytes, 1));
     reserve_rows(table, expected);
 
-    std::vector<tables::Column> columns;
-    const CUfunction ranges_function = tables_function("column_ranges");
-    const size_t range_bytes = table.ranges.size() * sizeof(tables::ColumnRange);
     for (int attempt = 0;; ++attempt) {
         streams_->reset_control();
         const uint64_t before = table.rows;
@@ -118,36 +135,19 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
         std::vector<uint64_t> words = argument(kernel, index, input);
         words[kernel.sink] = streams_->counter_word();
         words[kernel.sink + 1] = table.capacity;
-        columns.clear();
-        for (size_t i = 0; i < table.keys.size(); ++i) {
-            words[kernel.sink + 2 + i] = address_of(*table.keys[i]);
-            columns.push_back({table.keys[i]->data, nullptr, static_cast<uint32_t>(table.shape.keys[i]), 0});
+        const std::vector<tables::Column> columns = table.columns();
+        for (size_t i = 0; i < columns.size(); ++i) { // keys, then payload with its NULLs
+            const size_t nkeys = table.keys.size(), at = kernel.sink + 2 + (i < nkeys ? i : 2 * i - nkeys);
+            words[at] = reinterpret_cast<uint64_t>(columns[i].values);
+            if (i >= nkeys)
+                words[at + 1] = reinterpret_cast<uint64_t>(columns[i].nulls);
         }
-        for (size_t i = 0; i < table.payload.size(); ++i) {
-            const size_t at = kernel.sink + 2 + table.keys.size() + 2 * i;
-            const uint8_t *nulls =
-                table.payload_nullable[i] ? static_cast<const uint8_t *>(table.payload_nulls[i]->data) : nullptr;
-            words[at] = address_of(*table.payload[i]);
-            words[at + 1] = reinterpret_cast<uint64_t>(nulls);
-            columns.push_back({table.payload[i]->data, nulls, static_cast<uint32_t>(table.shape.payload[i]), 0});
-        }
-        std::unique_ptr<PinnedMemory::Piece> result;
-        if (range_bytes > 0)
-            result = state_->pinned->allocate(range_bytes);
         run_slices(kernel, module, words, input, codegen::block_threads, 0, 1e6);
 
-        if (range_bytes > 0) { // else the rows are only counted: no key, no payload
-            const BufferRef column_words = streams_->send(columns.data(), columns.size() * sizeof(tables::Column));
-            const BufferRef ranges = streams_->send(table.ranges.data(), range_bytes);
-            tables::RangesArgument a{};
-            a.count = reinterpret_cast<const uint64_t *>(streams_->counter_word());
-            a.first = before;
-            a.capacity = table.capacity;
-            a.columns = static_cast<const tables::Column *>(column_words->data);
-            a.ranges = static_cast<tables::ColumnRange *>(ranges->data);
-            a.ncolumns = static_cast<uint32_t>(columns.size());
-            streams_->launch(ranges_function, state_->multiprocessors * 2, tables_threads, 0, &a);
-            streams_->copy_out(result->data, address_of(*ranges), range_bytes);
+        std::unique_ptr<PinnedMemory::Piece> ranges; // without keys and payload rows are only counted
+        if (!columns.empty()) {
+            const BufferRef sent = streams_->send(columns.data(), columns.size() * sizeof(tables::Column));
+            ranges = queue_ranges(table, before, static_cast<const tables::Column *>(sent->data));
         }
         streams_->fetch_control();
         stats_.kernel_us += streams_->wait(cancel_);
@@ -155,8 +155,8 @@ void CudaExecution::collect(Index index, const std::vector<ChunkView> &chunks) {
         const uint64_t count = streams_->fetched().counter;
         if (count <= table.capacity) {
             table.no_bound = table.no_bound || (streams_->fetched().status & status_no_bound) != 0;
-            if (range_bytes > 0)
-                memcpy(table.ranges.data(), result->data, range_bytes);
+            if (ranges)
+                memcpy(table.ranges.data(), ranges->data, table.ranges.size() * sizeof(tables::ColumnRange));
             table.rows = count;
             break;
         }
@@ -321,7 +321,7 @@ void CudaExecution::finish(Index index) {
     tables::BuildArgument a{};
     a.nkeys = static_cast<uint32_t>(table.keys.size());
     for (size_t i = 0; i < table.keys.size(); ++i)
-        a.keys[i] = {table.keys[i]->data, nullptr, static_cast<uint32_t>(table.shape.keys[i]), 0};
+        a.keys[i] = table.key_column(i);
     uint64_t extent = 0;
     const bool keys_only = is_set_of_keys(program_, index);
     const TableKind kind = choose_form(index, table, a, extent);
@@ -329,10 +329,7 @@ void CudaExecution::finish(Index index) {
     if (kind == TableKind::Packed && !table.repeats_keys) {
         a.npayload = static_cast<uint32_t>(table.payload.size());
         for (size_t i = 0; i < table.payload.size(); ++i)
-            a.payload[i] = {table.payload[i]->data,
-                            table.payload_nullable[i] ? static_cast<const uint8_t *>(table.payload_nulls[i]->data)
-                                                      : nullptr,
-                            static_cast<uint32_t>(table.shape.payload[i]), 0};
+            a.payload[i] = table.payload_column(i);
         done = build(table, a, TableKind::Packed, extent, keys_only);
         if (done) { // the table holds all there is
             for (std::vector<BufferRef> *buffers : {&table.keys, &table.payload, &table.payload_nulls})

@@ -26,18 +26,6 @@ namespace {
 // Of a build over fewer rows the table is built sooner than changed: launches and waiting take longer than what they do.
 constexpr uint64_t rows_worth_a_change = 16u << 20;
 
-std::vector<FlatColumn> columns_of(const Table &table) {
-    std::vector<FlatColumn> columns;
-    for (size_t i = 0; i < table.keys.size(); ++i)
-        columns.push_back({table.keys[i]->data, nullptr, static_cast<uint32_t>(table.shape.keys[i]), 0});
-    for (size_t i = 0; i < table.payload.size(); ++i)
-        columns.push_back(
-            {table.payload[i]->data,
-             table.payload_nullable[i] ? static_cast<const uint8_t *>(table.payload_nulls[i]->data) : nullptr,
-             static_cast<uint32_t>(table.shape.payload[i]), 0});
-    return columns;
-}
-
 // What kernels need to know of a finished table with keys.
 tables::RowsArgument describe_rows(const Table &table) {
     const codegen::TableShape &shape = table.shape;
@@ -101,13 +89,13 @@ bool CudaExecution::add_rows_left(Table &next, const Table &former, const Table 
     reserve_rows(next, next.rows + former.rows);
     if (former.rows == 0)
         return true;
-    const std::vector<FlatColumn> left = columns_of(next);
+    const std::vector<FlatColumn> left = next.columns();
     std::vector<FlatColumn> columns = left, own, gone;
     tables::RowsArgument a = describe_rows(former);
     if (former.shape.kind != TableKind::Packed)
-        own = columns_of(former);
+        own = former.columns();
     if (lost.rows > 0)
-        gone = columns_of(lost);
+        gone = lost.columns();
     columns.insert(columns.end(), own.begin(), own.end());
     columns.insert(columns.end(), gone.begin(), gone.end());
     const BufferRef sent = streams_->send(columns.data(), columns.size() * sizeof(FlatColumn));
@@ -118,13 +106,10 @@ bool CudaExecution::add_rows_left(Table &next, const Table &former, const Table 
     a.gone_rows = lost.rows;
     a.counter = reinterpret_cast<unsigned long long *>(streams_->counter_word());
     a.table.status = reinterpret_cast<uint32_t *>(streams_->status_word());
-    const CUfunction drop = tables_function("drop_rows"), keep = tables_function("keep_rows"),
-                     find_ranges = tables_function("column_ranges");
-    const size_t range_bytes = next.ranges.size() * sizeof(tables::ColumnRange);
-    const std::unique_ptr<PinnedMemory::Piece> found = state_->pinned->allocate(range_bytes);
+    const CUfunction drop = tables_function("drop_rows"), keep = tables_function("keep_rows");
     next.ranges.assign(next.ranges.size(), tables::ColumnRange{INT64_MAX, INT64_MIN});
-    const BufferRef ranges = streams_->send(next.ranges.data(), range_bytes);
-    const Drain drain(*streams_); // (before tables go that kernels read)
+    std::unique_ptr<PinnedMemory::Piece> ranges;
+    const Drain drain(*streams_); // (before anything goes that kernels use)
     streams_->reset_control();
     streams_->start_clock();
     streams_->copy_in(streams_->counter_word(), memcpy(streams_->stage(8).data, &next.rows, 8), 8);
@@ -134,17 +119,10 @@ bool CudaExecution::add_rows_left(Table &next, const Table &former, const Table 
         launch_over_rows(drop, lost.rows, &a);
     }
     launch_over_rows(keep, a.rows, &a);
-    tables::RangesArgument r{};
-    r.count = reinterpret_cast<const uint64_t *>(streams_->counter_word());
-    r.capacity = next.capacity;
-    r.columns = a.left;
-    r.ranges = static_cast<tables::ColumnRange *>(ranges->data);
-    r.ncolumns = static_cast<uint32_t>(left.size());
-    streams_->launch(find_ranges, state_->multiprocessors * 2, tables_threads, 0, &r);
-    streams_->copy_out(found->data, address_of(*ranges), range_bytes);
+    ranges = queue_ranges(next, 0, a.left);
     streams_->fetch_control();
     stats_.kernel_us += streams_->wait(cancel_);
-    memcpy(next.ranges.data(), found->data, range_bytes);
+    memcpy(next.ranges.data(), ranges->data, next.ranges.size() * sizeof(tables::ColumnRange));
     next.rows = streams_->fetched().counter;
     return (streams_->fetched().status & status_no_such_row) == 0;
 }

@@ -93,12 +93,6 @@ void CudaExecution::launch_over_rows(CUfunction function, uint64_t rows, void *a
     streams_->launch(function, static_cast<unsigned>(blocks), tables_threads, 0, argument);
 }
 
-tables::Column CudaExecution::payload_column(const Table &table, Index column) const {
-    return {table.payload[column]->data,
-            table.payload_nullable[column] ? static_cast<const uint8_t *>(table.payload_nulls[column]->data) : nullptr,
-            static_cast<uint32_t>(table.shape.payload[column]), 0};
-}
-
 // Without memory for another copy the rows stay as they are, and every pair is looked at.
 void CudaExecution::order_by_intervals(Index build) {
     Table &table = *tables_[build];
@@ -130,7 +124,7 @@ void CudaExecution::order_by_intervals(Index build) {
 
     streams_->start_clock();
     tables::PlacesArgument make{};
-    make.bound = payload_column(table, by_low ? bounds.low : bounds.high);
+    make.bound = table.payload_column(by_low ? bounds.low : bounds.high);
     make.null = by_low ? INT64_MAX : INT64_MIN;
     make.places = static_cast<tables::Place *>(places->data);
     make.rows = n;
@@ -155,7 +149,7 @@ void CudaExecution::order_by_intervals(Index build) {
             move_values(table.payload_nulls[i], nulls[i], 1);
     }
     const auto move_bounds = [&](Index column, int64_t null, const BufferRef &to) {
-        tables::MoveBoundArgument a{ordered, payload_column(table, column), null, static_cast<int64_t *>(to->data), n};
+        tables::MoveBoundArgument a{ordered, table.payload_column(column), null, static_cast<int64_t *>(to->data), n};
         launch_over_rows(move_bound, n, &a);
     };
     if (by_low)
