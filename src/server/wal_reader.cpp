@@ -136,15 +136,16 @@ bool WalReader::open_segment(uint64_t at) {
 
 // The page of WAL at this address, of which the bytes before `to` are there; nullptr: it is not in its file.
 const uint8_t *WalReader::page(uint64_t at, uint64_t to) {
-    if (at == page_at_)
+    if (at == page_at_ && std::min(to, at + page_bytes) <= bytes_end_)
         return bytes_;
     page_at_ = no_page;
     if (!open_segment(at) ||
         pread(file_, bytes_, page_bytes, static_cast<off_t>(at % segment_size_)) != ssize_t(page_bytes) ||
         value_at<uint64_t>(bytes_, address_at) != at)
         return nullptr;
-    if (at + page_bytes <= to) // (otherwise it will have more)
-        page_at_ = at;
+    ++pages_read_;
+    page_at_ = at;
+    bytes_end_ = std::min(to, at + page_bytes);
     return bytes_;
 }
 

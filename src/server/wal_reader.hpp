@@ -55,6 +55,7 @@ class WalReader {
     // Behind which the first record began, and the one before ended; 0: it has not been found yet.
     uint64_t first() const { return first_; }
     uint64_t records() const { return records_; }
+    uint64_t pages_read() const { return pages_read_; }
 
   private:
     class Bytes;
@@ -73,11 +74,12 @@ class WalReader {
     const uint64_t segment_size_;
     uint64_t position_, before_ = 0; // ... where the last record began, 0: not known
     uint64_t first_ = 0;             // 0: position_ is not a record's yet
-    uint64_t records_ = 0;
+    uint64_t records_ = 0, pages_read_ = 0;
     int file_ = -1;
-    uint64_t segment_ = 0; // of the file
-    uint64_t page_at_ = 1; // of bytes_; no page's address: none
-    uint8_t bytes_[8192];  // one page of WAL
+    uint64_t segment_ = 0;   // of the file
+    uint64_t page_at_ = 1;   // of bytes_; no page's address: none
+    uint64_t bytes_end_ = 0; // of WAL, which bytes_ had when they were read
+    uint8_t bytes_[8192];    // one page of WAL
 };
 
 } // namespace gpuscan

@@ -147,6 +147,26 @@ TEST_F(WalReaderTest, TellsEachBlockOnce) {
     }
 }
 
+// However many records the last page has, of which more will come.
+TEST_F(WalReaderTest, ReadsEachPageOnce) {
+    Wal wal;
+    std::vector<WalReference> named;
+    const uint64_t begin = wal.add(body(1, named));
+    while (wal.at() < begin + 20 * page_bytes + 7000)
+        wal.add("");
+    wal.write(directory, wal.at());
+    WalReader reader(directory, {begin, timeline, segment_bytes});
+    ASSERT_TRUE(read(reader, wal.at()));
+    EXPECT_GT(reader.records(), 1000u);
+    EXPECT_LE(reader.pages_read(), (wal.at() - begin) / page_bytes + 3);
+    const uint64_t before = reader.pages_read();
+    ASSERT_TRUE(read(reader, wal.at())); // nothing is new
+    wal.add("");
+    wal.write(directory, wal.at());
+    ASSERT_TRUE(read(reader, wal.at()));
+    EXPECT_LE(reader.pages_read(), before + 2);
+}
+
 // Files that are made or cut off have a name, of others any may be another one. The end of a transaction names none.
 TEST_F(WalReaderTest, TellsOfFilesThatAreChanged) {
     Wal wal;
