@@ -5,9 +5,11 @@
 // What goes is moved into a list that its holder destroys behind the lock: freeing device memory may wait.
 #pragma once
 
+#include <cstring>
 #include <list>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 namespace gpuscan {
@@ -106,6 +108,21 @@ template <typename Entry> class LruCache {
   private:
     static constexpr size_t max_entry_count = 1000; // a search for dead ones looks at all
 
+    // A key may have 100 kB, and is looked for several times by a query that changes a table. So of a long one only pieces count,
+    // and keys may well have the same hash: they are compared in full, and there are no more than max_entry_count.
+    struct KeyHash {
+        static constexpr size_t pieces = 32, piece_bytes = 64;
+        size_t operator()(std::string_view key) const {
+            if (key.size() <= pieces * piece_bytes)
+                return std::hash<std::string_view>()(key);
+            char sample[pieces * piece_bytes];
+            for (size_t piece = 0; piece < pieces; ++piece)
+                memcpy(sample + piece * piece_bytes, key.data() + (key.size() - piece_bytes) * piece / (pieces - 1),
+                       piece_bytes);
+            return std::hash<std::string_view>()({sample, sizeof sample}) + key.size();
+        }
+    };
+
     void take_out(typename Entries::iterator entry, Entries &out) {
         leave(*entry);
         found_.erase(entry->key());
@@ -119,7 +136,7 @@ template <typename Entry> class LruCache {
     }
 
     Entries entries_;
-    std::unordered_map<std::string, typename Entries::iterator> found_;
+    std::unordered_map<std::string_view, typename Entries::iterator, KeyHash> found_; // by the entry's own key
     size_t bytes_ = 0, limit_ = size_t(256) << 20;
 };
 
