@@ -12,6 +12,7 @@
 #include "engine/store/cached_join_tables.hpp"
 #include "engine/store/cached_lookups.hpp"
 #include "host/thread_pool.hpp"
+#include "server/decided_wal.hpp"
 #include "server/protocol.hpp"
 #include "server/shared_source.hpp"
 #include "server/wal_follower.hpp"
@@ -43,6 +44,7 @@ struct ServedDevice {
     const std::unique_ptr<Device> device;
     Cache cache;                      // after the device: goes before it
     WalFollower wal{cache, "pg_wal"}; // (the process's directory is the server's)
+    DecidedWal decided_wal;
     const std::shared_ptr<CachedJoinTables> tables = std::make_shared<CachedJoinTables>();
     const std::shared_ptr<CachedLookups> lookups = std::make_shared<CachedLookups>();
 

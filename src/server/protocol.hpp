@@ -287,8 +287,10 @@ struct StageManyRequest { // StageManyEntry[count]; then per entry that is not a
     uint32_t count;
     uint32_t lsns_prove; // as in StageRequest, for all of them
     uint32_t no_maps;    // 1: none was looked at, and no bitmaps are sent
-    uint32_t unused;
+    uint32_t next_xid;   // the next transaction's ID, later than seen_wal
     WalPosition seen_wal;
+    uint32_t horizon; // what transactions before this one did, every snapshot sees; 0: not known
+    uint32_t unused;
 };
 struct StageManyEntry {
     uint32_t chunk, npages; // as in StageRequest

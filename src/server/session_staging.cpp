@@ -30,15 +30,21 @@ std::vector<SourceFeed::Examined> Session::examine(const StageManyRequest &reque
         visible[i] = std::make_unique<PageBits>();
         visible[i]->read(in.part(bitmap_bytes), entries[i].npages);
     }
+    uint64_t decided = UINT64_MAX;
+    if (request.horizon != 0 && request.seen_wal.end != 0) {
+        device_->decided_wal.note(request.seen_wal.end, request.next_xid);
+        decided = device_->decided_wal.before(request.horizon);
+    }
     std::vector<Cache::Snapshot> found = device_->cache.chunks(names, request.seen_wal.end);
     std::vector<SourceFeed::Examined> examined(entries.size());
-    size_t in_part = 0; // of whose pages not all are quiet
+    size_t in_part = 0; // of whose pages more than a few are not quiet
     for (size_t i = 0; i < entries.size(); ++i)
-        in_part += found[i].version && found[i].nquiet < entries[i].npages && !entries[i].all_visible;
+        in_part += found[i].version && !entries[i].all_visible &&
+                   found[i].nquiet + SourceFeed::compared_for_map < entries[i].npages;
     const auto examine_some = [&](size_t first, size_t end) {
         for (size_t i = first; i < end; ++i)
-            examined[i] =
-                feed(entries[i].source).examine(request, entries[i], visible[i].get(), std::move(found[i]), cancel);
+            examined[i] = feed(entries[i].source)
+                              .examine(request, entries[i], visible[i].get(), decided, std::move(found[i]), cancel);
     };
     if (in_part > chunks_per_task)
         device_->pool().run((entries.size() + chunks_per_task - 1) / chunks_per_task, [&](size_t task, unsigned) {
@@ -66,7 +72,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomi
     const std::vector<StageManyEntry> entries = in.array<StageManyEntry>(request.count);
     std::vector<uint8_t> states;
     std::vector<uint32_t> counts;
-    std::vector<std::unique_ptr<PageBits>> covered;
+    std::vector<std::shared_ptr<const PageBits>> covered;
     std::vector<Cache::Use> used;
     states.reserve(entries.size());
     counts.reserve(entries.size());
@@ -111,7 +117,7 @@ void Session::stage_many(MessageReader &in, MessageWriter &out, const std::atomi
         return;
     memcpy(out.part(states.size()), states.data(), states.size());
     memcpy(out.part(counts.size() * sizeof(uint32_t)), counts.data(), counts.size() * sizeof(uint32_t));
-    for (const std::unique_ptr<PageBits> &pages : covered)
+    for (const std::shared_ptr<const PageBits> &pages : covered)
         pages->write(out.part(bitmap_bytes));
 }
 

@@ -3,39 +3,19 @@
 
 #include <algorithm>
 
-#include "engine/util/cancel_point.hpp"
-
 namespace gpuscan {
 
 using namespace protocol;
 
 namespace {
 
-// For test/tap/windows.sh, which proves that it would notice: bit 0 builds without a look at heap pages' LSNs.
-#ifndef GPUSCAN_TEST_NO_BARRIER
-#define GPUSCAN_TEST_NO_BARRIER 0
-#endif
-constexpr bool compare_pages = (GPUSCAN_TEST_NO_BARRIER & 1) == 0;
-
 constexpr size_t min_pass = size_t(1) << 20;           // bytes of rows in no cache
 constexpr size_t builders_part = 4;                    // of the cache, for chunks that are being built
 constexpr size_t delivered_rows = transient_limit / 4; // bytes; each helper has so many
 
-// Reading a page row by row takes 9 us, making the next version of a whole chunk 1 ms: of so many pages one is read by row, by
-// all queries together, before a query makes that version (ski rental).
-constexpr uint32_t pages_per_missing = 256;
-uint32_t bearable(uint32_t npages) { return npages / pages_per_missing; }
-
 // Columns that the query does not read are decoded with the others if no more than a 16th of the pages has to be read anyway: then
 // the version costs more than they do.
 constexpr uint32_t few_changed = 16;
-
-// So many pages are compared rather than to look at the map, which takes 1.3 us and another request.
-constexpr uint32_t compared_for_map = 64;
-
-constexpr uint32_t pages_per_task = 2048; // when LSNs are compared: 20 ns each
-constexpr uint32_t hashes_per_task = 512; // 0.5 us each
-constexpr uint32_t pages_ahead = 16;      // that are fetched while others are compared
 
 } // namespace
 
@@ -110,84 +90,6 @@ ChunkBuilder::Allocate SourceFeed::work_allocator() {
 
 // ---- staging ------------------------------------------------------------------------------------------------------
 
-ChunkQuestion SourceFeed::question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t followed,
-                                   bool lsns_prove, const PageBits &visible, const GivenLsns *given,
-                                   const std::atomic<uint32_t> *cancel) const {
-    ChunkQuestion question;
-    question.visible = visible;
-    question.map_lsn = hashed_ ? 0 : map_lsn; // (neither says anything of such pages)
-    question.followed = hashed_ ? 0 : followed;
-    question.has_lsns = !hashed_;
-    question.wanted = lsns_prove ? PageBits::first(npages) : visible;
-    question.columns = ids();
-    question.compare = [this, chunk, given, cancel](const ChunkVersion &version, const PageBits &pages,
-                                                    ChunkAnswer &answer) {
-        PageBits others = pages;
-        size_t at = 0;
-        if (given != nullptr)
-            given->pages.for_each([&](uint32_t page) {
-                const uint64_t lsn = given->lsns[at++];
-                if (!pages.test(page))
-                    return;
-                others.reset(page);
-                if (lsn != 0 && lsn == version.pages[page].lsn)
-                    answer.verified.set(page);
-            });
-        compare_identities(chunk, version, others, answer, cancel);
-    };
-    return question;
-}
-
-void SourceFeed::compare_identities(uint32_t chunk, const ChunkVersion &version, const PageBits &pages,
-                                    ChunkAnswer &answer, const std::atomic<uint32_t> *cancel) const {
-    std::vector<uint32_t> list;
-    pages.for_each([&](uint32_t page) {
-        if (version.pages[page].lsn == 0)
-            return;
-        list.push_back(page);
-        answer.verified.set(page); // (nearly all are)
-    });
-    counters_.pages_compared.fetch_add(list.size(), std::memory_order_relaxed);
-    const RelationFile &file = Cache::file(relation_);
-    const std::shared_ptr<PagePlaces> places = cache_.places(relation_, chunk, 0);
-    const size_t per_task = hashed_ ? hashes_per_task : pages_per_task;
-    const size_t ntasks = (list.size() + per_task - 1) / per_task;
-    std::vector<std::vector<uint32_t>> changed(ntasks), not_found(ntasks), in_work(ntasks);
-    auto compare = [&](size_t task, unsigned) {
-        CancelPoint(cancel).worked(0);
-        const size_t end = std::min(list.size(), (task + 1) * per_task);
-        for (size_t i = task * per_task, ahead = i; i < end; ++i) {
-            for (; ahead < std::min(end, i + pages_ahead); ++ahead)
-                prefetch_page_lsn(pool_, places->get(list[ahead]));
-            const uint32_t page = list[i];
-            const PageTag tag = {file.tablespace, file.database, file.relation, 0, chunk * pages_per_chunk + page};
-            const uint32_t buffer = places->get(page), next = i + 1 < end ? places->get(list[i + 1]) : PagePlaces::none;
-            uint64_t identity = 0;
-            bool unlocked = false;
-            if (!(hashed_ ? read_page_hash(pool_, tag, buffer, next, &identity)
-                          : read_page_lsn(pool_, tag, buffer, &identity, &unlocked)))
-                not_found[task].push_back(page);
-            else if (identity != version.pages[page].lsn && compare_pages)
-                changed[task].push_back(page);
-            else if (!hashed_ && !unlocked)
-                in_work[task].push_back(page);
-        }
-    };
-    if (ntasks == 1)
-        compare(0, 0);
-    else if (ntasks > 1)
-        device_.pool().run(ntasks, compare);
-    for (size_t task = 0; task < ntasks; ++task) {
-        for (uint32_t page : changed[task])
-            answer.verified.reset(page);
-        for (uint32_t page : not_found[task]) {
-            answer.verified.reset(page);
-            answer.unknown.set(page);
-        }
-        answer.in_work.insert(answer.in_work.end(), in_work[task].begin(), in_work[task].end());
-    }
-}
-
 SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits &visible, const GivenLsns *given,
                                      const std::atomic<uint32_t> *cancel) {
     check(relation_ != nullptr, "the source is not a relation");
@@ -221,119 +123,6 @@ SourceFeed::Staged SourceFeed::stage(const StageRequest &request, const PageBits
             return {StageState::Busy, answer.missing};
         // Somebody may have published between our look and the token: look again.
     }
-}
-
-// For which only a map can vouch.
-static bool any_without_lsn(const ChunkVersion &version, const PageBits &pages) {
-    bool any = false;
-    (pages & version.known_pages).for_each([&](uint32_t page) { any |= version.pages[page].lsn == 0; });
-    return any;
-}
-
-// A chunk of which every page is known to the cache and right, by WAL, or because all are visible and by the map page's LSN: the common
-// cases, and cheap to see.
-bool SourceFeed::is_whole(const Cache::Snapshot &now, const StageManyRequest &request,
-                          const StageManyEntry &entry) const {
-    if (!now.version || entry.npages == 0 || now.version->whole_pages != entry.npages)
-        return false;
-    // (Quiet pages are known ones, and those are just the first so many. To a snapshot from recovery only the map says anything.)
-    const bool by_wal = request.lsns_prove != 0 && !hashed_ && now.nquiet == entry.npages;
-    const bool by_map = now.proof && entry.all_visible != 0 && entry.map_lsn != 0 &&
-                        now.proof->map_lsn == entry.map_lsn && now.proof->whole_by_map >= entry.npages;
-    return (by_wal || by_map) && std::all_of(columns_.begin(), columns_.end(), [&](const SourceColumn &wanted) {
-               const ChunkColumns::Column *column = now.version->columns.find(wanted.id);
-               return column != nullptr && column->whole;
-           });
-}
-
-SourceFeed::Examined SourceFeed::examine(const StageManyRequest &request, const StageManyEntry &entry,
-                                         const PageBits *visible, Cache::Snapshot found,
-                                         const std::atomic<uint32_t> *cancel) const {
-    Examined examined;
-    examined.missing = entry.npages;
-    examined.now = std::move(found);
-    examined.answered = !examined.now.version;
-    const Cache::Snapshot &now = examined.now;
-    if (!now.version || (entry.map_lsn == 0 && request.lsns_prove == 0))
-        return examined;
-    if (is_whole(now, request, entry)) {
-        examined.ncovered = entry.npages;
-        examined.missing = 0;
-        examined.rows = now.version->known_rows;
-        return examined;
-    }
-    ChunkQuestion asked =
-        question(entry.chunk, entry.npages, entry.map_lsn, request.seen_wal.end, request.lsns_prove != 0,
-                 visible != nullptr ? *visible : PageBits::first(entry.npages), nullptr, cancel);
-    if (request.no_maps != 0) {
-        asked.visible = PageBits();
-        asked.compare_at_most = compared_for_map;
-    }
-    const ChunkAnswer answer = check_chunk(now.version.get(), now.proof.get(), now.quiet.get(), asked);
-    examined.missing = answer.missing.any() ? answer.missing.count() : 0; // (mostly none)
-    if (answer.unknown.any())
-        return examined;
-    if (answer.news)
-        cache_.confirm(relation_, entry.chunk, now.version, finding_of(answer.verified, answer.in_work, asked));
-    examined.answered = request.no_maps == 0 || !any_without_lsn(*now.version, answer.missing);
-    if (!examined.answered)
-        return examined;
-    examined.ncovered = answer.covered.count();
-    if (examined.ncovered != 0 && examined.missing <= bearable(entry.npages))
-        examined.rows = covered_rows(*now.version, answer.covered);
-    if (answer.covered == asked.wanted)
-        return examined;
-    const bool verified = answer.verified.contains(asked.wanted);
-    examined.pages.reset(new Examined::Pages{asked.wanted, answer.covered, verified});
-    return examined;
-}
-
-SourceFeed::StagedAhead SourceFeed::stage_ahead(const StageManyEntry &entry, Examined &&examined,
-                                                const std::function<bool(const ChunkView &)> &is_prunable,
-                                                bool may_prune, bool may_repair) {
-    StagedAhead staged;
-    if (examined.answered)
-        staged.state = StageManyState::Missing;
-    staged.to_be_repaired = examined.rows && examined.pages &&
-                            cache_.is_repair_due(relation_, entry.chunk, examined.missing, bearable(entry.npages),
-                                                 may_repair && examined.missing > 0 && examined.now.calm);
-    if (examined.rows && !staged.to_be_repaired) {
-        staged.state = examined.pages ? StageManyState::HeldInPart : StageManyState::Held;
-        if (examined.pages)
-            staged.covered = std::make_unique<PageBits>(examined.pages->covered);
-        hold(entry.chunk, *examined.now.version, std::move(examined.rows), false);
-        count_hits(examined.ncovered);
-    } else if (may_prune && examined.pages && examined.pages->verified) {
-        staged.skipped = rows_pruned(*examined.now.version, examined.pages->wanted, is_prunable);
-        if (staged.skipped != 0)
-            staged.state = StageManyState::Skipped;
-    }
-    if (staged.holds())
-        check(shared_->note_staged(entry.chunk), "the chunk is staged already");
-    return staged;
-}
-
-// How many rows are passed over if, by the bounds of the columns that have all of the pages, none is wanted.
-uint32_t SourceFeed::rows_pruned(const ChunkVersion &version, const PageBits &pages,
-                                 const std::function<bool(const ChunkView &)> &is_prunable) const {
-    static const uint8_t some_nulls = 0; // nobody looks at the flags
-    ChunkView view;
-    view.nrows = version.live_rows;
-    bool any = false;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-        const ColumnData *data = version.columns.data(columns_[c].id);
-        if (data != nullptr && data->have.contains(pages)) {
-            view.columns.push_back(
-                column_view(data->type, data->frame, data->values.get(), data->nulls.get(), data->stats));
-            any = true;
-        } else {
-            ColumnView unknown;
-            unknown.type = columns_[c].type;
-            unknown.nulls = &some_nulls;
-            view.columns.push_back(unknown);
-        }
-    }
-    return any && view.nrows != 0 && is_prunable(view) ? view.nrows : 0;
 }
 
 SourceFeed::Staged SourceFeed::ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered) {

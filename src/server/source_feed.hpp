@@ -57,25 +57,30 @@ class SourceFeed {
         bool holds() const {
             return state != protocol::StageManyState::NotHeld && state != protocol::StageManyState::Missing;
         }
-        std::unique_ptr<PageBits> covered; // HeldInPart
-        uint32_t skipped = 0;              // rows that were passed over
-        bool to_be_repaired = false;       // Missing: it could have been held, but for some pages
+        std::shared_ptr<const PageBits> covered; // HeldInPart
+        uint32_t skipped = 0;                    // rows that were passed over
+        bool to_be_repaired = false;             // Missing: it could have been held, but for some pages
     };
     // What the cache has of a chunk; several threads may ask at the same time. `visible` nullptr: all pages are.
+    // So many pages are compared rather than to look at the map, which takes 1.3 us and another request.
+    static constexpr uint32_t compared_for_map = 64;
     struct Examined {
-        struct Pages {
-            PageBits wanted, covered;
-            bool verified; // the version knows all wanted pages, and they are right
-        };
         Cache::Snapshot now;
-        bool answered = false;        // what is missing is known, and no map would help
-        RowsRef rows;                 // of the covered pages; nullptr: the chunk cannot be held like this
-        std::unique_ptr<Pages> pages; // nullptr: all are covered, or nothing is known
+        bool answered = false;                   // what is missing is known, and no map would help
+        RowsRef rows;                            // of the covered pages; nullptr: the chunk cannot be held like this
+        std::shared_ptr<const PageBits> covered; // nullptr: all are, or nothing is known
+        std::unique_ptr<PageBits> right; // all wanted pages, if the version knows them and they are right; else nullptr
+        bool may_be_borne = false;       // what is missing: the query may read it row by row
         uint32_t ncovered = 0;
-        uint32_t missing = 0; // pages to bring
+        uint32_t missing = 0;   // pages to bring
+        uint32_t undecided = 0; // of them, that have changed so lately that a new version would mostly lack them, too
+
+        uint32_t burden() const; // of the query that does without a new version: 16 for a page that one would have
     };
+    // `decided`: all that WAL says before has been decided for every snapshot (decided_wal.hpp).
     Examined examine(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
-                     const PageBits *visible, Cache::Snapshot now, const std::atomic<uint32_t> *cancel) const;
+                     const PageBits *visible, uint64_t decided, Cache::Snapshot now,
+                     const std::atomic<uint32_t> *cancel) const;
     // Holds the chunk if the cache has all or nearly all of it. Where columns are missing, those that are there may let
     // `is_prunable` say of their bounds that no row is wanted (if `may_prune`): then the chunk is staged, and nothing of it is held.
     // The caller touches what is held. `may_repair`: if nobody writes any more, that is a reason to repair the chunk.
@@ -152,10 +157,18 @@ class SourceFeed {
     ChunkBuilder::Allocate work_allocator();
     ChunkQuestion question(uint32_t chunk, uint32_t npages, uint64_t map_lsn, uint64_t followed, bool lsns_prove,
                            const PageBits &visible, const GivenLsns *given, const std::atomic<uint32_t> *cancel) const;
+    enum class PageLook { Same, InWork, Changed, NotFound };
+    PageLook look_at(uint32_t chunk, uint32_t page, uint64_t lsn, const PagePlaces &places, uint32_t next) const;
     void compare_identities(uint32_t chunk, const ChunkVersion &version, const PageBits &pages, ChunkAnswer &answer,
                             const std::atomic<uint32_t> *cancel) const;
     bool is_whole(const Cache::Snapshot &now, const protocol::StageManyRequest &request,
                   const protocol::StageManyEntry &entry) const;
+    bool has_whole_columns(const ChunkVersion &version) const;
+    bool examine_nearly_whole(const protocol::StageManyEntry &entry, uint64_t decided, Examined *examined) const;
+    std::shared_ptr<const ChunkLook> look_at_named(const protocol::StageManyEntry &entry,
+                                                   const Cache::Snapshot &now) const;
+    void note_missing(const protocol::StageManyEntry &entry, const std::vector<uint32_t> &missing, uint64_t decided,
+                      Examined *examined) const;
     uint32_t rows_pruned(const ChunkVersion &version, const PageBits &pages,
                          const std::function<bool(const ChunkView &)> &is_prunable) const;
     Staged ready(uint32_t chunk, const ChunkRef &version, const PageBits &covered);

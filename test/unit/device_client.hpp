@@ -241,7 +241,7 @@ inline Message stage_message(uint32_t source, const Relation &r, bool lsns, bool
 // Every one of these chunks has the relation's pages.
 inline Message stage_many_message(uint32_t source, const Relation &r, const std::vector<uint32_t> &chunks) {
     Message message;
-    message.put(StageManyRequest{static_cast<uint32_t>(chunks.size()), 0, 0, 0, {}});
+    message.put(StageManyRequest{static_cast<uint32_t>(chunks.size()), 0, 0, 0, {}, 0, 0});
     const bool all = r.visible == PageBits::first(r.npages);
     std::vector<StageManyEntry> entries;
     for (uint32_t chunk : chunks)

@@ -28,11 +28,12 @@ constexpr size_t low_watermark_percent = 80;
 
 struct Cache::Chunk {
     ChunkRef version;
-    ProofRef proof;                     // of the version, and ...
-    QuietPages quiet;                   // ... of its pages, by WAL
-    std::shared_ptr<PagePlaces> places; // nullptr: never asked for
-    uint32_t missed = 0;                // pages that queries made do without since the version was published
-    bool repaired_when_calm = false;    // since a writer has changed one of its pages
+    ProofRef proof;                        // of the version, and ...
+    QuietPages quiet;                      // ... of its pages, by WAL
+    std::shared_ptr<PagePlaces> places;    // nullptr: never asked for
+    uint32_t borne = 0;                    // by queries, since the version was published
+    std::shared_ptr<const ChunkLook> look; // the last one at the version
+    bool repaired_when_calm = false;       // since a writer has changed one of its pages
     bool building = false;
     std::map<uint32_t, uint64_t> last_use; // by column
 };
@@ -257,7 +258,7 @@ std::vector<Cache::Snapshot> Cache::chunks(const std::vector<Look> &names, uint6
         const auto chunk = chunks.find(names[i].number);
         if (chunk == chunks.end())
             continue;
-        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0, false};
+        found[i] = {chunk->second.version, chunk->second.proof, nullptr, 0, chunk->second.look, false};
         if (told) {
             found[i].calm = relation.pace.is_calm();
             found[i].quiet = chunk->second.quiet.pages();
@@ -373,18 +374,32 @@ std::shared_ptr<PagePlaces> Cache::places(const RelationRef &relation, uint32_t 
     return places;
 }
 
-bool Cache::is_repair_due(const RelationRef &relation, uint32_t number, uint32_t pages, uint32_t bearable, bool calm) {
+void Cache::remember_look(const RelationRef &relation, uint32_t number, const ChunkRef &version,
+                          std::shared_ptr<const ChunkLook> look) {
     std::lock_guard<std::mutex> guard(lock_);
     Chunk &chunk = chunk_of(relation, number);
-    chunk.missed += pages;
-    if (chunk.missed > bearable)
+    if (chunk.version == version)
+        chunk.look.swap(look); // (the one before goes outside the lock)
+}
+
+uint32_t Cache::count_undecided(const RelationRef &relation, uint32_t number, const std::vector<uint32_t> &pages,
+                                uint64_t decided) {
+    std::lock_guard<std::mutex> guard(lock_);
+    return chunk_of(relation, number).quiet.count_named_since(pages, decided);
+}
+
+bool Cache::is_repair_due(const RelationRef &relation, uint32_t number, uint32_t burden, uint32_t bearable, bool calm) {
+    std::lock_guard<std::mutex> guard(lock_);
+    Chunk &chunk = chunk_of(relation, number);
+    chunk.borne += burden;
+    if (chunk.borne > bearable)
         return true;
     return calm && !std::exchange(chunk.repaired_when_calm, true);
 }
 
 void Cache::bear_missing(const RelationRef &relation, uint32_t number) {
     std::lock_guard<std::mutex> guard(lock_);
-    chunk_of(relation, number).missed = 0;
+    chunk_of(relation, number).borne = 0;
 }
 
 Cache::Token Cache::take_token(const RelationRef &relation, uint32_t number) {
@@ -435,7 +450,7 @@ void Cache::publish(const Token &token, std::shared_ptr<ChunkVersion> version, c
     chunk.proof = std::move(proved);
     chunk.quiet.note_decoded(decoded, *chunk.version);
     chunk.quiet.note_right(finding.right, finding.followed, *chunk.version);
-    chunk.missed = 0;
+    chunk.borne = 0;
 }
 
 // A device that reads host memory needs no copy. Without the memory for it there is none.
@@ -478,6 +493,7 @@ void Cache::count(const CachedRelation &relation, const ChunkVersion *version, c
 ChunkRef Cache::exchange(const CachedRelation &relation, Chunk &chunk, ChunkRef version) {
     count(relation, chunk.version.get(), version.get(), -1);
     count(relation, version.get(), chunk.version.get(), 1);
+    chunk.look = nullptr;
     return std::exchange(chunk.version, std::move(version));
 }
 

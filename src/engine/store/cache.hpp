@@ -81,6 +81,7 @@ class Cache {
         // The pages that WAL has not named since they were known to be right; nullptr: none, or it has not been followed that far.
         std::shared_ptr<const PageBits> quiet;
         uint32_t nquiet = 0;
+        std::shared_ptr<const ChunkLook> look; // the last one at this version; nullptr: none is known
         bool calm = false; // nobody changes the relation's pages any more (writing_pace.hpp), as far as WAL says
     };
     // `followed`: how far WAL must have been told; 0: it does not matter what it says.
@@ -95,9 +96,15 @@ class Cache {
     std::vector<Snapshot> chunks(const std::vector<Look> &names, uint64_t followed);
     // Of the chunk's first `npages` pages at least.
     std::shared_ptr<PagePlaces> places(const RelationRef &relation, uint32_t number, uint32_t npages);
-    // A query lacks so many pages of the chunk: should it be repaired? Yes, if queries have made do without more than `bearable`
-    // since the last version, this one included; and once, if nobody changes them any more (`calm`).
-    bool is_repair_due(const RelationRef &relation, uint32_t number, uint32_t pages, uint32_t bearable, bool calm);
+    // Has an effect only if `version` is still the current one.
+    void remember_look(const RelationRef &relation, uint32_t number, const ChunkRef &version,
+                       std::shared_ptr<const ChunkLook> look);
+    // How many of the pages has WAL named behind `decided`? (Where it is not followed: none.)
+    uint32_t count_undecided(const RelationRef &relation, uint32_t number, const std::vector<uint32_t> &pages,
+                             uint64_t decided);
+    // A query has to bear so much from what the chunk lacks: should it be repaired? Yes, if queries have borne more than `bearable`
+    // since the last version, this one included; and once, if nobody changes its pages any more (`calm`).
+    bool is_repair_due(const RelationRef &relation, uint32_t number, uint32_t burden, uint32_t bearable, bool calm);
     // A version would not have them either (pages that are new, or about which snapshots differ): counted anew from here on.
     void bear_missing(const RelationRef &relation, uint32_t number);
     // The current versions of all chunks.

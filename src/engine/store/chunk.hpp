@@ -166,6 +166,15 @@ struct ChunkQuestion {
 ChunkAnswer check_chunk(const ChunkVersion *version, const ChunkProof *proof, const PageBits *quiet,
                         const ChunkQuestion &question);
 
+// What a query found of a version of which WAL has named a few pages, for the next one that finds the same ones named.
+struct ChunkLook {
+    std::shared_ptr<const PageBits> quiet; // the others
+    uint32_t npages = 0;                   // of the chunk
+    std::vector<uint32_t> missing;         // named, and changed, or not known to the version
+    PageBits covered;
+    RowsRef rows; // of the covered pages
+};
+
 // What a look at a version tells others.
 struct ChunkFinding {
     PageBits right;        // these pages are as the version has them ...

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "engine/store/decode.hpp"
 
@@ -75,6 +76,21 @@ class PageBits {
         for (size_t i = 0; i < words; ++i)
             for (uint64_t w = word_[i]; w != 0; w &= w - 1)
                 f(static_cast<uint32_t>(i * 64 + static_cast<size_t>(__builtin_ctzll(w))));
+    }
+
+    // Adds those of the pages 0..npages-1 whose bits are not set, in order; false: there are more than `most`.
+    bool list_missing(uint32_t npages, size_t most, std::vector<uint32_t> *pages) const {
+        for (uint32_t first = 0; first < npages; first += 64) {
+            uint64_t w = ~word_[first / 64];
+            if (npages - first < 64)
+                w &= (uint64_t(1) << (npages - first)) - 1;
+            for (; w != 0; w &= w - 1) {
+                if (pages->size() == most)
+                    return false;
+                pages->push_back(first + static_cast<uint32_t>(__builtin_ctzll(w)));
+            }
+        }
+        return true;
     }
 
     // From and to the wire; bits of pages from `npages` on are dropped.

@@ -32,6 +32,13 @@ class QuietPages {
     void note_right(const PageBits &right, uint64_t followed, const ChunkVersion &version);
     void note_decoded(const PageBits &decoded, const ChunkVersion &next);
 
+    // How many of these pages has a record named that ends behind `decided`?
+    uint32_t count_named_since(const std::vector<uint32_t> &pages, uint64_t decided) const {
+        uint32_t count = 0;
+        for (const uint32_t page : pages)
+            count += last_[page] > decided;
+        return count;
+    }
     // nullptr: none.
     std::shared_ptr<const PageBits> pages() {
         taken_ = true;

@@ -18,7 +18,8 @@ class WritingPace {
     // A query looks at the relation.
     void note_look() {
         if (changed_) {
-            gap_ += ((looks_ < longest_gap ? looks_ : longest_gap) - gap_) / remembered;
+            if (looks_ <= longest_gap)
+                gap_ += (looks_ - gap_) / remembered;
             looks_ = 0;
         } else {
             looks_ = looks_ < longest ? looks_ + 1 : longest;

@@ -117,7 +117,9 @@ struct SourceScan {
     bool lsns_prove;      // as in ChunkFeed, for all of them
     XLogRecPtr wal_end;   // before the chunks ahead were looked at; 0: that proves nothing to this transaction
     WalPosition seen_wal; // likewise
-    RowFeed *rows;        // of the relation rows_of, NULL: none are under way
+    TransactionId next_xid,
+        horizon;   // later than seen_wal; what older transactions than the horizon did, every snapshot sees
+    RowFeed *rows; // of the relation rows_of, NULL: none are under way
     int rows_of;
     ChunkAhead *ahead; // in the order of the scan
     uint32 nahead, room_ahead;

@@ -166,6 +166,8 @@ Size put_questions(const SourceScan *scan, const uint32 *asked, uint32 nasked, b
     head.lsns_prove = scan->lsns_prove;
     head.seen_wal = scan->seen_wal;
     head.no_maps = no_maps;
+    head.next_xid = scan->next_xid;
+    head.horizon = scan->horizon;
     memcpy(input, &head, sizeof head);
     Size size = aligned(sizeof head);
     for (uint32 i = 0; i < nasked; ++i, size += sizeof(protocol::StageManyEntry))
@@ -243,7 +245,10 @@ bool stage_ahead(SourceScan *scan, int source) {
     scan->seen_wal = scan->lsns_prove ? seen_wal() : WalPosition();
     uint32 nasked = list_chunks(scan, source, asked);
     bool staged = true;
+    scan->horizon = InvalidTransactionId;
     if (nasked > 0 && scan->seen_wal.end != 0) {
+        scan->next_xid = ReadNextTransactionId();
+        scan->horizon = GetOldestNonRemovableTransactionId(scan->feeds[scan->ahead[asked[0]].relation]->relation);
         staged = ask_for_chunks(scan, source, asked, nasked, true);
         uint32 left = 0;
         for (uint32 i = 0; i < nasked; ++i)
