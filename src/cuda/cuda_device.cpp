@@ -6,6 +6,7 @@
 
 #include "cuda/decode.hpp"
 #include "cuda/execution.hpp"
+#include "cuda/masks.hpp"
 #include "cuda/measure.hpp"
 #include "cuda/pack.hpp"
 
@@ -117,10 +118,10 @@ class CudaDeviceImpl : public CudaDevice {
         with_stream_context([&](StreamContext &streams) { streams.fill(address_of(to) + offset, byte, bytes); });
     }
 
-    void zero(const std::vector<BufferEnd> &ends) override {
-        for (const BufferEnd &end : ends)
-            check_range(*end.buffer, end.from, 0);
-        cuda::zero_ends(*state_, ends);
+    void copy_mask(Buffer &to, const Buffer &from, size_t bytes, const std::vector<RowRange> &without) override {
+        check_range(to, 0, bytes);
+        check_range(from, 0, bytes);
+        with_stream_context([&](StreamContext &streams) { cuda::copy_mask(*state_, streams, to, from, bytes, without); });
     }
 
     void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) override {
@@ -128,7 +129,9 @@ class CudaDeviceImpl : public CudaDevice {
     }
 
     void tune_groups(const GroupTuning &tuning) override { state_->groups = tuning; }
-    void pack(const std::vector<PackJob> &jobs) override { cuda::pack_rows(*state_, jobs); }
+    void pack(const std::vector<PackJob> &jobs, const std::vector<BufferEnd> &zeros) override {
+        cuda::pack_rows(*state_, jobs, zeros);
+    }
     bool measure(tier::Measurement &measurement) override {
         measurement = cuda::measure_gpu(*state_);
         return true;

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "cuda/pack.hpp"
 #include "device/decode.cuh"
 #include "engine/device.hpp"
 #include "engine/store/dictionary.hpp"
@@ -177,7 +178,7 @@ class Job {
         result_.pages.assign(job_.pages.size(), PageStatus::Broken);
         result_.columns.assign(job_.columns.size(), ColumnStats());
         result_.dictionary_full = false;
-        if (job_.pages.empty())
+        if (job_.pages.empty() && job_.zeros.empty())
             return;
         try {
             work();
@@ -195,6 +196,9 @@ class Job {
         describe_columns();
         describe_pages();
         plan_memory();
+        queue_zeros(state_, *streams_, job_.zeros);
+        if (pages_.empty())
+            streams_->wait(cancel_);
         std::vector<decoding::Page> todo = pages_;
         bool again = false;
         for (int idle = 0; !todo.empty(); again = true) {
@@ -215,8 +219,15 @@ class Job {
         }
         if (!cleared_.empty()) {
             launch(cleared_);
+            queue_read();
             streams_->wait_for_long(cancel_);
+        } else if (read_is_stale_) {
+            queue_read();
+            streams_->wait(cancel_);
         }
+        if (read_piece_)
+            result_.read.assign(static_cast<const uint8_t *>(read_piece_->data),
+                                static_cast<const uint8_t *>(read_piece_->data) + job_.read->size);
         for (size_t i = 0; i < status_.size(); ++i)
             result_.pages[i] = static_cast<PageStatus>(status_[i]);
         for (size_t c = 0; c < numbered_.size(); ++c)
@@ -391,6 +402,7 @@ class Job {
         launch(pages);
         PinnedMemory::Piece &results = result_piece(result_piece_, results_size_);
         streams_->copy_out(results.data, memory_, results_size_);
+        queue_read();
         if (pages.size() <= few_pages)
             streams_->wait(cancel_);
         else
@@ -408,6 +420,14 @@ class Job {
             result_.columns[c].min = s.min;
             result_.columns[c].max = s.max;
         }
+    }
+
+    // Queues the copy of what is wanted on the host: with the first results, since mostly nothing is written after them.
+    void queue_read() {
+        if (job_.read == nullptr)
+            return;
+        streams_->copy_out(result_piece(read_piece_, job_.read->size).data, address_of(*job_.read), job_.read->size);
+        read_is_stale_ = false;
     }
 
     template <class T> static void put(uint8_t *to, Place place, const std::vector<T> &values) {
@@ -581,6 +601,7 @@ class Job {
         a.count = static_cast<uint32_t>(codes.size());
         const CUfunction function = module_->function("put_codes");
         const unsigned blocks = (a.count + decoding::threads - 1) / decoding::threads;
+        read_is_stale_ = job_.read != nullptr;
         streams_->launch(function, std::min(blocks, state_.full_grid(module_->blocks(function, decoding::threads, 0))),
                          decoding::threads, 0, &a);
         streams_->wait(cancel_);
@@ -609,7 +630,8 @@ class Job {
     size_t results_size_ = 0, size_ = 0;
     CUdeviceptr memory_ = 0; // the stream context's
     bool uploaded_ = false;
-    std::unique_ptr<PinnedMemory::Piece> result_piece_, miss_piece_;
+    std::unique_ptr<PinnedMemory::Piece> result_piece_, miss_piece_, read_piece_;
+    bool read_is_stale_ = false; // something was written since it was queued
     uint32_t miss_room_ = 0;
     uint32_t nmisses_ = 0;
     ModuleRef module_;

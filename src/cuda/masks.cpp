@@ -2,7 +2,7 @@
 //
 // The mask of all known rows of a cached chunk is there for as long as its version, and is read where it lies. Another one is
 // uploaded. Of those chunks that a query reads without some more ranges of rows, the GPU makes masks of its own for this run: one
-// kernel for all of them, cut into pieces.
+// kernel for all of them, cut into pieces. The mask of a new version is made in the same way from that of the version before.
 #include "cuda/masks.hpp"
 
 #include <algorithm>
@@ -16,21 +16,21 @@ namespace {
 
 size_t words_of(const ChunkView &chunk) { return (static_cast<size_t>(chunk.nrows) + 63) / 64; }
 
-// The view's own part of what it is without.
+// Those of the ranges, which are in order, that have rows from `first` to before `end`.
 struct Ranges {
     std::vector<RowRange>::const_iterator begin, end;
 };
-Ranges ranges_of(const ChunkView &chunk, uint32_t first_row, uint32_t end_row) {
-    const auto begin = chunk.without_from(first_row);
-    const uint32_t end = chunk.first_row + end_row;
-    return {begin, std::lower_bound(begin, chunk.without->end(), end,
+Ranges ranges_between(const std::vector<RowRange> &ranges, uint32_t first, uint32_t end) {
+    const auto begin = std::lower_bound(ranges.begin(), ranges.end(), first,
+                                        [](const RowRange &range, uint32_t row) { return range.end <= row; });
+    return {begin, std::lower_bound(begin, ranges.end(), end,
                                     [](const RowRange &range, uint32_t row) { return range.first < row; })};
 }
 
 bool is_patched(const ChunkView &chunk) {
     if (chunk.without == nullptr || chunk.nrows == 0 || chunk.device_mask_is_whole)
         return false;
-    const Ranges ranges = ranges_of(chunk, 0, chunk.nrows);
+    const Ranges ranges = ranges_between(*chunk.without, chunk.first_row, chunk.first_row + chunk.nrows);
     return ranges.begin != ranges.end;
 }
 
@@ -54,6 +54,44 @@ void upload_masks(StreamContext &streams, const std::vector<ChunkView> &chunks, 
     streams.copy_in(address_of(*result.uploaded), staged, at);
 }
 
+// Masks that one kernel makes of others, cut into pieces.
+class Patches {
+  public:
+    // `from`: of which it is made, nullptr: all ones. Its first bit stands for this row, as the ranges count.
+    void add(const uint64_t *from, uint64_t *to, size_t nwords, uint32_t first_row,
+             const std::vector<RowRange> &without) {
+        for (size_t word = 0; word < nwords; word += masks::piece_words) {
+            masks::Piece piece{};
+            piece.from = from ? from + word : nullptr;
+            piece.to = to + word;
+            piece.words = static_cast<uint32_t>(std::min<size_t>(nwords - word, masks::piece_words));
+            piece.row = first_row + static_cast<uint32_t>(word * 64);
+            piece.first_range = static_cast<uint32_t>(ranges_.size());
+            const Ranges here = ranges_between(without, piece.row, piece.row + piece.words * 64);
+            for (auto range = here.begin; range != here.end; ++range)
+                ranges_.push_back({range->first, range->end});
+            piece.end_range = static_cast<uint32_t>(ranges_.size());
+            pieces_.push_back(piece);
+        }
+    }
+    // Queues the kernel; returns the bytes of its arguments.
+    size_t launch(SharedState &state, StreamContext &streams) const {
+        masks::Argument argument{};
+        argument.pieces = reinterpret_cast<const masks::Piece *>(
+            address_of(*streams.send(pieces_.data(), pieces_.size() * sizeof(masks::Piece))));
+        argument.ranges = reinterpret_cast<const masks::Range *>(
+            address_of(*streams.send(ranges_.data(), ranges_.size() * sizeof(masks::Range))));
+        const ModuleRef module = state.kernels->get(masks_source, nullptr, nullptr);
+        streams.launch(module->resident("mask_without", masks::threads, 0).function,
+                       static_cast<unsigned>(pieces_.size()), masks::threads, 0, &argument);
+        return pieces_.size() * sizeof(masks::Piece) + ranges_.size() * sizeof(masks::Range);
+    }
+
+  private:
+    std::vector<masks::Piece> pieces_;
+    std::vector<masks::Range> ranges_;
+};
+
 void patch_masks(SharedState &state, StreamContext &streams, const std::vector<ChunkView> &chunks,
                  DeviceMasks &result) {
     size_t nwords = 0;
@@ -64,42 +102,31 @@ void patch_masks(SharedState &state, StreamContext &streams, const std::vector<C
         return;
     result.patched = streams.allocate(nwords * sizeof(uint64_t));
     uint64_t *to = static_cast<uint64_t *>(result.patched->data);
-    std::vector<masks::Piece> pieces;
-    std::vector<masks::Range> ranges;
+    Patches patches;
     for (size_t i = 0; i < chunks.size(); ++i) {
         const ChunkView &chunk = chunks[i];
         if (!is_patched(chunk))
             continue;
-        const uint64_t *from = reinterpret_cast<const uint64_t *>(result.masks[i]);
+        patches.add(reinterpret_cast<const uint64_t *>(result.masks[i]), to, words_of(chunk), chunk.first_row,
+                    *chunk.without);
         result.masks[i] = reinterpret_cast<CUdeviceptr>(to);
-        for (size_t word = 0; word < words_of(chunk); word += masks::piece_words) {
-            masks::Piece piece{};
-            piece.from = from ? from + word : nullptr;
-            piece.to = to + word;
-            piece.words = static_cast<uint32_t>(std::min<size_t>(words_of(chunk) - word, masks::piece_words));
-            piece.row = chunk.first_row + static_cast<uint32_t>(word * 64);
-            piece.first_range = static_cast<uint32_t>(ranges.size());
-            const Ranges here =
-                ranges_of(chunk, static_cast<uint32_t>(word * 64), static_cast<uint32_t>((word + piece.words) * 64));
-            for (auto range = here.begin; range != here.end; ++range)
-                ranges.push_back({range->first, range->end});
-            piece.end_range = static_cast<uint32_t>(ranges.size());
-            pieces.push_back(piece);
-        }
         to += words_of(chunk);
     }
-    masks::Argument argument{};
-    argument.pieces = reinterpret_cast<const masks::Piece *>(
-        address_of(*streams.send(pieces.data(), pieces.size() * sizeof(masks::Piece))));
-    argument.ranges = reinterpret_cast<const masks::Range *>(
-        address_of(*streams.send(ranges.data(), ranges.size() * sizeof(masks::Range))));
-    result.link_bytes += pieces.size() * sizeof(masks::Piece) + ranges.size() * sizeof(masks::Range);
-    const ModuleRef module = state.kernels->get(masks_source, nullptr, nullptr);
-    streams.launch(module->resident("mask_without", masks::threads, 0).function, static_cast<unsigned>(pieces.size()),
-                   masks::threads, 0, &argument);
+    result.link_bytes += patches.launch(state, streams);
 }
 
 } // namespace
+
+void copy_mask(SharedState &state, StreamContext &streams, Buffer &to, const Buffer &from, size_t bytes,
+               const std::vector<RowRange> &without) {
+    if (bytes % sizeof(uint64_t) != 0)
+        throw DeviceError("a mask does not have whole words");
+    Patches patches;
+    patches.add(static_cast<const uint64_t *>(from.data), static_cast<uint64_t *>(to.data), bytes / sizeof(uint64_t), 0,
+                without);
+    if (bytes > 0)
+        patches.launch(state, streams);
+}
 
 DeviceMasks put_masks(SharedState &state, StreamContext &streams, const std::vector<ChunkView> &chunks) {
     DeviceMasks result;

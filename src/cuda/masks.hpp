@@ -13,5 +13,8 @@ struct DeviceMasks {
 
 // Queues whatever has to be copied, or made of masks that are there already.
 DeviceMasks put_masks(SharedState &state, StreamContext &streams, const std::vector<ChunkView> &chunks);
+// Queues Device::copy_mask().
+void copy_mask(SharedState &state, StreamContext &streams, Buffer &to, const Buffer &from, size_t bytes,
+               const std::vector<RowRange> &without);
 
 } // namespace gpuscan::cuda

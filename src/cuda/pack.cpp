@@ -42,15 +42,6 @@ void describe(const PackJob &job, std::vector<packing::Job> &jobs, std::vector<p
     jobs.push_back(to);
 }
 
-// work(streams, module of the kernels), and waits for what it has queued.
-template <class Work> void with_kernels(SharedState &state, const Work &work) {
-    const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
-    const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
-    const Drain drain(*streams);
-    work(*streams, *module);
-    streams->wait(nullptr);
-}
-
 template <class T> const T *sent(StreamContext &streams, const std::vector<T> &items) {
     return reinterpret_cast<const T *>(address_of(*streams.send(items.data(), items.size() * sizeof(T))));
 }
@@ -80,13 +71,18 @@ void queue_jobs(SharedState &state, StreamContext &streams, const Module &module
     }
 }
 
-void queue_zeros(StreamContext &streams, const Module &module, const std::vector<BufferEnd> &ends) {
+} // namespace
+
+// Of a dozen small buffers each call of the driver would take longer than what it does.
+void queue_zeros(SharedState &state, StreamContext &streams, const std::vector<BufferEnd> &ends) {
     std::vector<packing::Zeros> pieces;
     for (const BufferEnd &end : ends) {
         const size_t size = end.buffer->size, from = end.from;
+        if (from > size)
+            throw DeviceError("zeros begin behind their buffer's end");
         const CUdeviceptr at = address_of(*end.buffer);
         const size_t aligned = std::min(size, (from + 15) / 16 * 16);
-        if (size - std::min(size, from) >= driver_bytes) {
+        if (size - from >= driver_bytes) {
             streams.fill(at + from, 0, size - from);
             continue;
         }
@@ -99,24 +95,22 @@ void queue_zeros(StreamContext &streams, const Module &module, const std::vector
         return;
     packing::ZeroArgument a{};
     a.pieces = sent(streams, pieces);
-    streams.launch(module.resident("zero_pieces", packing::threads, 0).function, static_cast<unsigned>(pieces.size()),
+    const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
+    streams.launch(module->resident("zero_pieces", packing::threads, 0).function, static_cast<unsigned>(pieces.size()),
                    packing::threads, 0, &a);
 }
 
-} // namespace
-
-void pack_rows(SharedState &state, const std::vector<PackJob> &jobs) {
+void pack_rows(SharedState &state, const std::vector<PackJob> &jobs, const std::vector<BufferEnd> &zeros) {
     for (const PackJob &job : jobs)
         check_pack(job);
-    if (!jobs.empty())
-        with_kernels(state,
-                     [&](StreamContext &streams, const Module &module) { queue_jobs(state, streams, module, jobs); });
-}
-
-// Of a dozen small buffers each call of the driver would take longer than what it does.
-void zero_ends(SharedState &state, const std::vector<BufferEnd> &ends) {
-    if (!ends.empty())
-        with_kernels(state, [&](StreamContext &streams, const Module &module) { queue_zeros(streams, module, ends); });
+    if (jobs.empty() && zeros.empty())
+        return;
+    const std::shared_ptr<StreamContext> streams = state.stream_contexts->borrow();
+    const ModuleRef module = state.kernels->get(pack_source, nullptr, nullptr);
+    const Drain drain(*streams);
+    queue_zeros(state, *streams, zeros);
+    queue_jobs(state, *streams, *module, jobs);
+    streams->wait(nullptr);
 }
 
 } // namespace gpuscan::cuda

@@ -6,7 +6,8 @@
 
 namespace gpuscan::cuda {
 
-void pack_rows(SharedState &state, const std::vector<PackJob> &jobs);
-void zero_ends(SharedState &state, const std::vector<BufferEnd> &ends);
+void pack_rows(SharedState &state, const std::vector<PackJob> &jobs, const std::vector<BufferEnd> &zeros);
+// Queued. Throws DeviceError where one begins behind its buffer's end.
+void queue_zeros(SharedState &state, StreamContext &streams, const std::vector<BufferEnd> &ends);
 
 } // namespace gpuscan::cuda

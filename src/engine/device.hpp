@@ -54,10 +54,6 @@ class Buffer {
     bool comes_zeroed = false; // all of them were 0 when it was handed out
 };
 using BufferRef = std::shared_ptr<Buffer>;
-struct BufferEnd {
-    BufferRef buffer;
-    size_t from;
-};
 
 // The values of one column for the rows of one chunk, in device memory.
 struct ColumnView {
@@ -271,12 +267,13 @@ class Device {
     virtual void download(void *to, const Buffer &from, size_t offset, size_t bytes) = 0;
     virtual void copy(Buffer &to, size_t to_offset, const Buffer &from, size_t from_offset, size_t bytes) = 0;
     virtual void fill(Buffer &to, size_t offset, uint8_t byte, size_t bytes) = 0;
-    // Zeros from the offset of each buffer to its end.
-    virtual void zero(const std::vector<BufferEnd> &ends) = 0;
+    // Copies `bytes` of a row mask, and clears the bits of these rows, all of which it has: in order, no range meets another.
+    virtual void copy_mask(Buffer &to, const Buffer &from, size_t bytes, const std::vector<RowRange> &without) = 0;
     // Decodes heap pages into columns; see decode.hpp. Returns one status per page. `cancel` may be nullptr.
     virtual void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) = 0;
-    // Moves rows of columns into other frames, all jobs at once: no two of their runs meet in a target, and none reads one; see frame.hpp.
-    virtual void pack(const std::vector<PackJob> &jobs) = 0;
+    // Fills the buffers with zeros, from the offset of each to its end, then moves rows of columns into other frames, all jobs at once: no
+    // two of their runs meet in a target, and none reads one; see frame.hpp.
+    virtual void pack(const std::vector<PackJob> &jobs, const std::vector<BufferEnd> &zeros = {}) = 0;
     // What its memory can do (tier_measure.hpp), within about a second, beside whatever else runs. False: the host's memory is all
     // that it has.
     virtual bool measure(tier::Measurement &) { return false; }

@@ -124,16 +124,21 @@ class HostDevice : public Device {
             memset(place(to, offset, bytes), byte, bytes);
     }
 
-    void zero(const std::vector<BufferEnd> &ends) override {
-        for (const BufferEnd &end : ends)
-            fill(*end.buffer, end.from, 0, end.buffer->size - end.from);
+    void copy_mask(Buffer &to, const Buffer &from, size_t bytes, const std::vector<RowRange> &without) override {
+        copy(to, 0, from, 0, bytes);
+        uint64_t *const words = static_cast<uint64_t *>(to.data);
+        for (const RowRange &range : without)
+            for (uint32_t row = range.first; row < range.end; ++row)
+                words[row / 64] &= ~(uint64_t(1) << row % 64);
     }
 
     void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) override {
+        zero(job.zeros);
         decode_pages(pool_, job, result, cancel);
     }
 
-    void pack(const std::vector<PackJob> &jobs) override {
+    void pack(const std::vector<PackJob> &jobs, const std::vector<BufferEnd> &zeros) override {
+        zero(zeros);
         for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) // (so that who relies on their order is found)
             pack_rows(pool_, *job);
     }
@@ -143,6 +148,11 @@ class HostDevice : public Device {
     }
 
   private:
+    void zero(const std::vector<BufferEnd> &ends) {
+        for (const BufferEnd &end : ends)
+            fill(*end.buffer, end.from, 0, end.buffer->size - end.from);
+    }
+
     const size_t memory_total_ = machine_memory();
     std::shared_ptr<MemoryAccount> account_ = std::make_shared<MemoryAccount>();
     ThreadPool pool_;

@@ -12,6 +12,10 @@ constexpr uint32_t first_rows =
     1024; // of a fresh buffer: mostly it is the only one, of a few pages that somebody is changing
 constexpr size_t buffer_slack = 64; // bytes behind the last row, for vector loads
 constexpr size_t max_rows_of_view = size_t(1) << 31;
+constexpr size_t alignment = 64;
+// A block of at most so many bytes is copied to the host as it is decoded, which takes 10 us: whoever recognises a build by its rows would
+// take ten times as long to fetch them.
+constexpr size_t max_copied = size_t(256) << 10;
 
 void note(ColumnStats &stats, int64_t value) {
     stats.any_value = true;
@@ -26,6 +30,23 @@ template <class T> void note_values(ColumnStats &stats, const uint8_t *values, c
         if (!nulls[i])
             note(stats, value);
     }
+}
+
+} // namespace
+
+namespace {
+
+// Some bytes of a buffer, which they keep.
+struct Part : Buffer {
+    BufferRef whole;
+};
+
+BufferRef part_of(const BufferRef &whole, size_t at, size_t bytes) {
+    auto part = std::make_shared<Part>();
+    part->data = static_cast<uint8_t *>(whole->data) + at;
+    part->size = bytes + buffer_slack;
+    part->whole = whole;
+    return part;
 }
 
 } // namespace
@@ -85,7 +106,6 @@ void add_values(Device &device, const ChunkBuilder::Allocate &allocate, const st
                 const std::string &rows, PassInput &input) {
     if (rows.empty())
         return;
-    constexpr size_t alignment = 64;
     const size_t stride = row_bytes(types), nrows = rows.size() / stride;
     std::vector<uint8_t> bytes;
     const auto take = [&bytes](size_t size) {
@@ -146,19 +166,28 @@ void DecodedRows::reserve(uint32_t rows) {
     }
 }
 
+// One piece of memory for all columns: one call to move it, and one copy.
 DecodedRows::Block DecodedRows::new_block(uint32_t capacity) {
     Block block;
     block.capacity = capacity;
-    block.columns.resize(columns_.size());
-    std::vector<BufferEnd> fresh;
+    size_t bytes = 0;
+    const auto take = [&bytes](size_t size) {
+        const size_t at = bytes;
+        bytes += (size + buffer_slack + alignment - 1) / alignment * alignment;
+        return at;
+    };
+    for (const TransientColumn &column : columns_) {
+        Column of;
+        of.values_at = take(capacity * type_width(column.type));
+        of.nulls_at = take(capacity);
+        block.columns.push_back(of);
+    }
+    block.memory = allocate_(std::max(bytes, alignment));
     for (size_t c = 0; c < columns_.size(); ++c) {
         Column &column = block.columns[c];
-        column.values = allocate_(capacity * type_width(columns_[c].type) + buffer_slack);
-        column.nulls = allocate_(capacity + buffer_slack);
-        fresh.push_back({column.values, 0});
-        fresh.push_back({column.nulls, 0});
+        column.values = part_of(block.memory, column.values_at, capacity * type_width(columns_[c].type));
+        column.nulls = part_of(block.memory, column.nulls_at, capacity);
     }
-    device_.zero(fresh);
     return block;
 }
 
@@ -184,8 +213,15 @@ void DecodedRows::decode_columns(const std::vector<WindowPage> &window, const st
         }
     if (pages.empty())
         return;
+    Block &block = blocks_.back();
+    if (!block.zeroed)
+        job.zeros.push_back({block.memory, 0});
+    if (block.memory->size <= max_copied && !device_.reads_host_memory())
+        job.read = block.memory.get();
     DecodeResult result;
     device_.decode(job, result, cancel);
+    block.zeroed = true;
+    block.copy = std::move(result.read);
     if (result.pages.size() != pages.size() || result.columns.size() != columns.size())
         throw DeviceError("the device answered for other pages than it was asked for");
     if (result.dictionary_full) {
@@ -196,7 +232,7 @@ void DecodedRows::decode_columns(const std::vector<WindowPage> &window, const st
         throw Undecodable("too many distinct values", texts);
     }
     for (size_t k = 0; k < columns.size(); ++k)
-        blocks_.back().columns[columns[k]].stats.merge(result.columns[k]);
+        block.columns[columns[k]].stats.merge(result.columns[k]);
     for (size_t k = 0; k < pages.size(); ++k)
         statuses[pages[k]] = result.pages[k];
 }
@@ -305,17 +341,35 @@ ColumnValues DecodedRows::column(size_t block, size_t column) const {
 }
 
 void DecodedRows::read(std::string &to) const {
-    std::vector<std::vector<ColumnValues>> columns(blocks_.size());
-    std::vector<std::vector<RowRun>> runs(blocks_.size());
-    std::vector<RowsOfChunk> chunks;
     for (size_t i = 0; i < blocks_.size(); ++i) {
-        for (size_t c = 0; c < columns_.size(); ++c)
-            columns[i].push_back(column(i, c));
-        for (const auto &range : blocks_[i].valid_rows)
-            runs[i].push_back({range.first, 0, range.second - range.first});
-        chunks.push_back({&columns[i], &runs[i]});
+        const Block &block = blocks_[i];
+        const uint8_t *const bytes = device_.reads_host_memory() ? static_cast<const uint8_t *>(block.memory->data)
+                                     : block.copy.empty()        ? nullptr
+                                                                 : block.copy.data();
+        if (bytes == nullptr) {
+            read_from_device(i, to);
+            continue;
+        }
+        for (const auto &range : block.valid_rows) {
+            std::vector<HostColumn> columns;
+            for (size_t c = 0; c < columns_.size(); ++c) {
+                const Type type = columns_[c].type;
+                columns.push_back({type, bytes + block.columns[c].values_at + range.first * type_width(type),
+                                   bytes + block.columns[c].nulls_at + range.first});
+            }
+            put_rows(columns, range.second - range.first, to);
+        }
     }
-    read_rows(device_, chunks, to);
+}
+
+void DecodedRows::read_from_device(size_t block, std::string &to) const {
+    std::vector<ColumnValues> columns;
+    for (size_t c = 0; c < columns_.size(); ++c)
+        columns.push_back(column(block, c));
+    std::vector<RowRun> runs;
+    for (const auto &range : blocks_[block].valid_rows)
+        runs.push_back({range.first, 0, range.second - range.first});
+    read_rows(device_, {{&columns, &runs}}, to);
 }
 
 // ---- rows decoded by the backend ----------------------------------------------------------------------------------

@@ -62,16 +62,21 @@ class DecodedRows {
 
   private:
     struct Column {
-        BufferRef values, nulls;
+        BufferRef values, nulls; // of the block's memory, ...
+        size_t values_at = 0, nulls_at = 0;
         ColumnStats stats;
     };
     struct Block {
+        BufferRef memory;
+        bool zeroed = false;
+        std::vector<uint8_t> copy; // of the memory, on the host; empty: there is none
         std::vector<Column> columns;
         uint32_t nrows = 0, capacity = 0, valid = 0;
         std::vector<std::pair<uint32_t, uint32_t>> valid_rows; // [first, end), in order
     };
     void reserve(uint32_t rows);
     Block new_block(uint32_t capacity);
+    void read_from_device(size_t block, std::string &to) const;
     void decode_columns(const std::vector<WindowPage> &window, const std::vector<uint32_t> &starts, int expression,
                         std::vector<PageStatus> &statuses, const std::atomic<uint32_t> *cancel);
 

@@ -775,8 +775,8 @@ TEST_F(CudaDeviceTest, ZerosEnds) {
                 ends.push_back({device().allocate(size), from});
                 device().fill(*ends.back().buffer, 0, 7, size);
             }
-    device().zero(ends);
-    device().zero({});
+    device().pack({}, ends);
+    device().pack({}, {});
     for (const BufferEnd &end : ends) {
         std::vector<uint8_t> expected(end.buffer->size, 0), got(end.buffer->size);
         std::fill_n(expected.begin(), end.from, uint8_t(7));

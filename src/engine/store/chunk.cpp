@@ -9,7 +9,6 @@ namespace gpuscan {
 
 constexpr uint32_t few_ranges = 1024; // a mask costs as much as some thousands of them
 constexpr uint32_t mask_headroom = 8; // a mask has one more word for so many
-constexpr size_t few_uploads = 8;     // of a few words each; one of a whole mask costs as much as that
 
 // n, if these are pages 0..n-1; else 0.
 static uint32_t first_pages(const PageBits &pages) {
@@ -118,21 +117,16 @@ static std::vector<uint64_t> mask_words(const ChunkRows &rows, size_t first, siz
 BufferRef make_device_mask(Device &device, const Allocate &allocate, const ChunkRows &rows, const BufferRef &before,
                            const std::vector<RowRange> &lost) {
     const size_t words = words_of(rows);
-    const bool patched = before && before->size >= words * sizeof(uint64_t) && lost.size() <= few_uploads;
+    const bool patched = before && before->size >= words * sizeof(uint64_t);
     const size_t bytes = patched ? before->size : (words + words / mask_headroom + 1) * sizeof(uint64_t);
     BufferRef mask = allocate(bytes);
-    const auto upload = [&](size_t first, size_t end) {
-        device.upload(*mask, first * sizeof(uint64_t), mask_words(rows, first, end).data(),
-                      (end - first) * sizeof(uint64_t));
-    };
-    if (!patched) {
-        upload(0, bytes / sizeof(uint64_t));
-        return mask;
+    if (patched) {
+        std::vector<RowRange> without;
+        add_ranges(without, lost);
+        device.copy_mask(*mask, *before, bytes, without);
+    } else {
+        device.upload(*mask, 0, mask_words(rows, 0, bytes / sizeof(uint64_t)).data(), bytes);
     }
-    device.copy(*mask, 0, *before, 0, bytes);
-    for (const RowRange &range : lost)
-        if (range.first < range.end)
-            upload(range.first / 64, (size_t(range.end) + 63) / 64);
     return mask;
 }
 

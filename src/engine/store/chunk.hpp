@@ -56,7 +56,7 @@ using UnlikeWord = std::function<bool(size_t word, uint64_t a, uint64_t b)>;
 bool each_unlike_word(const ChunkRows &a, const ChunkRows &b, const UnlikeWord &f);
 
 // The same in device memory, where bits behind nrows are set. `before`: that of the version before, which `lost` rows have left since;
-// nullptr: there is none. Of few ranges the device gets words. Throws OutOfDeviceMemory.
+// nullptr: there is none. Throws OutOfDeviceMemory.
 using Allocate = std::function<BufferRef(size_t bytes)>;
 BufferRef make_device_mask(Device &device, const Allocate &allocate, const ChunkRows &rows, const BufferRef &before,
                            const std::vector<RowRange> &lost);

@@ -131,9 +131,10 @@ void ChunkBuilder::zero(const BufferRef &buffer, size_t offset) {
         to_zero_.push_back({buffer, offset});
 }
 
-void ChunkBuilder::zero_all() {
-    if (!to_zero_.empty())
-        device_.zero(to_zero_);
+// With the zeros that are wanted before. (In one call: each waits for the device.)
+void ChunkBuilder::run_decode(DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) {
+    job.zeros = to_zero_;
+    device_.decode(job, result, cancel);
     to_zero_.clear();
 }
 
@@ -297,10 +298,9 @@ void ChunkBuilder::decode_group(const std::vector<WindowPage> &window, const std
 void ChunkBuilder::decode_columns(const std::vector<WindowPage> &window, const std::vector<size_t> &pages,
                                   const std::vector<size_t> &columns, int expression, std::vector<PageStatus> &statuses,
                                   const std::atomic<uint32_t> *cancel) {
-    const DecodeJob job = decode_job(window, pages, columns, expression);
+    DecodeJob job = decode_job(window, pages, columns, expression);
     DecodeResult result;
-    zero_all();
-    device_.decode(job, result, cancel);
+    run_decode(job, result, cancel);
     if (result.pages.size() != pages.size() || result.columns.size() != columns.size())
         throw DeviceError("the device answered for other pages than it was asked for");
     if (result.dictionary_full) {
@@ -363,10 +363,9 @@ bool ChunkBuilder::decode_with_companions(const std::vector<WindowPage> &window,
     std::iota(pages.begin(), pages.end(), size_t(0));
     std::iota(columns.begin(), columns.end(), size_t(0));
     try {
-        const DecodeJob job = decode_job(window, pages, columns, -1);
+        DecodeJob job = decode_job(window, pages, columns, -1);
         DecodeResult result;
-        zero_all();
-        device_.decode(job, result, cancel);
+        run_decode(job, result, cancel);
         apart_ = result.dictionary_full || result.pages.size() != pages.size() ||
                  result.columns.size() != columns.size() ||
                  std::any_of(result.pages.begin(), result.pages.end(),
@@ -391,10 +390,9 @@ void ChunkBuilder::decode_companions(const std::vector<WindowPage> &window, cons
     if (columns.empty())
         return;
     try {
-        const DecodeJob job = decode_job(window, pages, columns, -1);
+        DecodeJob job = decode_job(window, pages, columns, -1);
         DecodeResult result;
-        zero_all();
-        device_.decode(job, result, cancel);
+        run_decode(job, result, cancel);
         if (!result.dictionary_full && result.pages.size() == pages.size() && result.columns.size() == columns.size()) {
             note_decoded(job, result, columns);
             for (size_t k = 0; k < pages.size(); ++k)
@@ -463,9 +461,8 @@ void ChunkBuilder::move_rows(const ColumnData &from, const std::vector<RowRun> &
 }
 
 void ChunkBuilder::pack() {
-    zero_all();
-    if (!moves_.empty())
-        device_.pack(moves_);
+    device_.pack(moves_, to_zero_);
+    to_zero_.clear();
     forget_moves();
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -80,9 +81,16 @@ struct ColumnTarget {
     Dictionary *dictionary = nullptr; // Text only; grows
 };
 
+struct BufferEnd { // bytes from there on
+    std::shared_ptr<Buffer> buffer;
+    size_t from;
+};
+
 struct DecodeJob {
     std::vector<PageRef> pages;
     std::vector<ColumnTarget> columns;
+    std::vector<BufferEnd> zeros; // filled before anything is decoded
+    const Buffer *read = nullptr; // its bytes are wanted on the host, too (not where the device's memory is the host's)
 };
 
 // Per column, over all rows of pages with status Ok (rows of other pages may be included: bounds, not exact).
@@ -106,6 +114,7 @@ struct DecodeResult {
     std::vector<PageStatus> pages;    // one per page of the job
     std::vector<ColumnStats> columns; // one per column of the job
     bool dictionary_full = false;     // a dictionary reached its limit: the job's text is not usable
+    std::vector<uint8_t> read;        // if it was wanted
 };
 
 // What a column's scaled numerics must stay below, without their sign; 0: what the type holds.
