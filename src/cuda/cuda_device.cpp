@@ -121,7 +121,8 @@ class CudaDeviceImpl : public CudaDevice {
     void copy_mask(Buffer &to, const Buffer &from, size_t bytes, const std::vector<RowRange> &without) override {
         check_range(to, 0, bytes);
         check_range(from, 0, bytes);
-        with_stream_context([&](StreamContext &streams) { cuda::copy_mask(*state_, streams, to, from, bytes, without); });
+        with_stream_context(
+            [&](StreamContext &streams) { cuda::copy_mask(*state_, streams, to, from, bytes, without); });
     }
 
     void decode(const DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) override {

@@ -1,5 +1,6 @@
 // Decoding of pages on the CUDA device: the host decoder is the reference.
 #include <random>
+#include <utility>
 
 #include "cuda_fixture.hpp"
 #include "host/host_device.hpp"
@@ -50,19 +51,37 @@ struct DecodeCase {
 Decoded decode_on(Device &device, const DecodeCase &c, std::vector<std::unique_ptr<Dictionary>> &dictionaries) {
     DecodeJob job;
     job.pages = c.refs;
-    std::vector<BufferRef> buffers;
-    for (size_t i = 0; i < c.layouts.size(); ++i) {
-        buffers.push_back(device.allocate(c.rows * type_width(c.layouts[i].type) + 16));
-        buffers.push_back(device.allocate(c.rows + 1));
-        job.columns.push_back({&c.layouts[i], buffers[2 * i].get(), buffers[2 * i + 1].get(), dictionaries[i].get()});
+    std::vector<std::pair<size_t, size_t>> places; // of all columns in one buffer: values, flags of NULLs
+    size_t size = 16;
+    const auto take = [&](size_t bytes) { return std::exchange(size, (size + bytes + 31) / 16 * 16); };
+    for (const ColumnLayout &layout : c.layouts) {
+        const size_t values = take(c.rows * type_width(layout.type));
+        places.emplace_back(values, take(c.rows + 1));
     }
+    const BufferRef whole = device.allocate(size);
+    device.fill(*whole, 0, 7, size);
+    std::vector<Buffer> parts(2 * places.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+        uint8_t *const data = static_cast<uint8_t *>(whole->data);
+        parts[2 * i].data = data + places[i].first;
+        parts[2 * i].size = places[i].second - places[i].first;
+        parts[2 * i + 1].data = data + places[i].second;
+        parts[2 * i + 1].size = c.rows + 1;
+        job.columns.push_back({&c.layouts[i], &parts[2 * i], &parts[2 * i + 1], dictionaries[i].get()});
+    }
+    job.zeros.push_back({whole, 16});
+    job.read = whole.get();
     Decoded out;
     device.decode(job, out.result, nullptr);
+    std::vector<uint8_t> bytes(size);
+    device.download(bytes.data(), *whole, 0, size);
+    EXPECT_EQ(bytes[15], 7);
+    EXPECT_EQ(bytes[size - 1], 0);
+    EXPECT_TRUE(device.reads_host_memory() || bytes == out.result.read) << "what was brought back is not what is there";
     for (size_t i = 0; i < c.layouts.size(); ++i) {
-        out.values.emplace_back(c.rows * type_width(c.layouts[i].type));
-        out.nulls.emplace_back(c.rows);
-        device.download(out.values[i].data(), *buffers[2 * i], 0, out.values[i].size());
-        device.download(out.nulls[i].data(), *buffers[2 * i + 1], 0, out.nulls[i].size());
+        const auto at = [&](size_t place) { return bytes.begin() + static_cast<std::ptrdiff_t>(place); };
+        out.values.emplace_back(at(places[i].first), at(places[i].first + c.rows * type_width(c.layouts[i].type)));
+        out.nulls.emplace_back(at(places[i].second), at(places[i].second + c.rows));
     }
     return out;
 }

@@ -785,6 +785,36 @@ TEST_F(CudaDeviceTest, ZerosEnds) {
     }
 }
 
+// Masks of one piece and of several, with ranges that lie in words, over them, and over pieces.
+TEST_F(CudaDeviceTest, CopiesMasks) {
+    std::mt19937 random(9);
+    auto host = make_host_device(1);
+    for (const size_t words : {size_t(1), size_t(100), size_t(4096), size_t(9001)}) {
+        std::vector<uint64_t> bits(words);
+        for (uint64_t &word : bits)
+            word = (uint64_t(random()) << 32 | random()) | 1;
+        const size_t bytes = words * sizeof(uint64_t);
+        for (const uint32_t longest : {0u, 5u, 200u, 300000u}) {
+            std::vector<RowRange> without;
+            for (uint32_t row = random() % 64; longest > 0 && row < words * 64;) {
+                const uint32_t end =
+                    std::min<uint32_t>(row + 1 + random() % longest, static_cast<uint32_t>(words * 64));
+                without.push_back({row, end});
+                row = end + 1 + random() % (2 * longest);
+            }
+            std::vector<uint64_t> want(words), got(words);
+            for (Device *on : {host.get(), static_cast<Device *>(&device())}) {
+                const BufferRef from = on->allocate(bytes), to = on->allocate(bytes);
+                on->upload(*from, 0, bits.data(), bytes);
+                on->copy_mask(*to, *from, bytes, without);
+                on->download(on == host.get() ? want.data() : got.data(), *to, 0, bytes);
+            }
+            EXPECT_EQ(want, got) << words << " words, ranges of " << longest;
+            EXPECT_TRUE(want != bits || without.empty() || words == 1); // (whose bits may all be 0)
+        }
+    }
+}
+
 TEST_F(CudaDeviceTest, Copies) {
     std::vector<uint8_t> bytes(40 << 20);
     std::mt19937 random(3);
