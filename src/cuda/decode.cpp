@@ -226,8 +226,8 @@ class Job {
             streams_->wait(cancel_);
         }
         if (read_piece_)
-            result_.read.assign(static_cast<const uint8_t *>(read_piece_->data),
-                                static_cast<const uint8_t *>(read_piece_->data) + job_.read->size);
+            result_.on_host.assign(static_cast<const uint8_t *>(read_piece_->data),
+                                   static_cast<const uint8_t *>(read_piece_->data) + job_.wanted_on_host->size);
         for (size_t i = 0; i < status_.size(); ++i)
             result_.pages[i] = static_cast<PageStatus>(status_[i]);
         for (size_t c = 0; c < numbered_.size(); ++c)
@@ -422,11 +422,18 @@ class Job {
         }
     }
 
-    // Queues the copy of what is wanted on the host: with the first results, since mostly nothing is written after them.
+    // Queues the copy of what is wanted on the host: with the first results, since mostly nothing is written after them. (Nobody needs it:
+    // without the memory for it there is none.)
     void queue_read() {
-        if (job_.read == nullptr)
+        if (job_.wanted_on_host == nullptr)
             return;
-        streams_->copy_out(result_piece(read_piece_, job_.read->size).data, address_of(*job_.read), job_.read->size);
+        try {
+            result_piece(read_piece_, job_.wanted_on_host->size);
+        } catch (const OutOfDeviceMemory &) {
+            read_piece_ = nullptr;
+            return;
+        }
+        streams_->copy_out(read_piece_->data, address_of(*job_.wanted_on_host), job_.wanted_on_host->size);
         read_is_stale_ = false;
     }
 
@@ -601,7 +608,7 @@ class Job {
         a.count = static_cast<uint32_t>(codes.size());
         const CUfunction function = module_->function("put_codes");
         const unsigned blocks = (a.count + decoding::threads - 1) / decoding::threads;
-        read_is_stale_ = job_.read != nullptr;
+        read_is_stale_ = job_.wanted_on_host != nullptr;
         streams_->launch(function, std::min(blocks, state_.full_grid(module_->blocks(function, decoding::threads, 0))),
                          decoding::threads, 0, &a);
         streams_->wait(cancel_);
@@ -631,7 +638,7 @@ class Job {
     CUdeviceptr memory_ = 0; // the stream context's
     bool uploaded_ = false;
     std::unique_ptr<PinnedMemory::Piece> result_piece_, miss_piece_, read_piece_;
-    bool read_is_stale_ = false; // something was written since it was queued
+    bool read_is_stale_ = false; // codes of texts were written since the copy was queued
     uint32_t miss_room_ = 0;
     uint32_t nmisses_ = 0;
     ModuleRef module_;

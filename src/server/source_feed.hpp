@@ -61,7 +61,6 @@ class SourceFeed {
         uint32_t skipped = 0;                    // rows that were passed over
         bool to_be_repaired = false;             // Missing: it could have been held, but for some pages
     };
-    // What the cache has of a chunk; several threads may ask at the same time. `visible` nullptr: all pages are.
     // So many pages are compared rather than to look at the map, which takes 1.3 us and another request.
     static constexpr uint32_t compared_for_map = 64;
     struct Examined {
@@ -77,7 +76,8 @@ class SourceFeed {
 
         uint32_t burden() const; // of the query that does without a new version: 16 for a page that one would have
     };
-    // `decided`: all that WAL says before has been decided for every snapshot (decided_wal.hpp).
+    // What the cache has of a chunk; several threads may ask at the same time. `visible` nullptr: all pages are. `decided`: all that WAL
+    // says before has been decided for every snapshot (decided_wal.hpp).
     Examined examine(const protocol::StageManyRequest &request, const protocol::StageManyEntry &entry,
                      const PageBits *visible, uint64_t decided, Cache::Snapshot now,
                      const std::atomic<uint32_t> *cancel) const;

@@ -193,7 +193,7 @@ DecodedRows::Block DecodedRows::new_block(uint32_t capacity) {
 
 // Those columns that are in the heap's tuples, or one expression, of the pages that are Ok so far.
 void DecodedRows::decode_columns(const std::vector<WindowPage> &window, const std::vector<uint32_t> &starts,
-                                 int expression, std::vector<PageStatus> &statuses,
+                                 int expression, bool is_last, std::vector<PageStatus> &statuses,
                                  const std::atomic<uint32_t> *cancel) {
     std::vector<size_t> pages, columns;
     DecodeJob job;
@@ -216,12 +216,12 @@ void DecodedRows::decode_columns(const std::vector<WindowPage> &window, const st
     Block &block = blocks_.back();
     if (!block.zeroed)
         job.zeros.push_back({block.memory, 0});
-    if (block.memory->size <= max_copied && !device_.reads_host_memory())
-        job.read = block.memory.get();
+    if (is_last && block.memory->size <= max_copied && !device_.reads_host_memory())
+        job.wanted_on_host = block.memory.get();
     DecodeResult result;
     device_.decode(job, result, cancel);
     block.zeroed = true;
-    block.copy = std::move(result.read);
+    block.copy = std::move(result.on_host);
     if (result.pages.size() != pages.size() || result.columns.size() != columns.size())
         throw DeviceError("the device answered for other pages than it was asked for");
     if (result.dictionary_full) {
@@ -249,12 +249,13 @@ std::vector<PageStatus> DecodedRows::decode(const std::vector<WindowPage> &windo
         starts.push_back(block.nrows);
         block.nrows += page.ntuples;
     }
+    block.copy.clear();
     int last_expression = -1;
     for (const TransientColumn &column : columns_)
         last_expression = std::max(last_expression, column.expression);
     std::vector<PageStatus> statuses(window.size(), PageStatus::Ok);
     for (int expression = -1; expression <= last_expression; ++expression)
-        decode_columns(window, starts, expression, statuses, cancel);
+        decode_columns(window, starts, expression, expression == last_expression, statuses, cancel);
     for (size_t i = 0; i < window.size(); ++i) {
         if (statuses[i] == PageStatus::Unrepresentable)
             throw Undecodable(unfit_numeric, {});

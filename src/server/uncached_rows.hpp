@@ -78,7 +78,7 @@ class DecodedRows {
     Block new_block(uint32_t capacity);
     void read_from_device(size_t block, std::string &to) const;
     void decode_columns(const std::vector<WindowPage> &window, const std::vector<uint32_t> &starts, int expression,
-                        std::vector<PageStatus> &statuses, const std::atomic<uint32_t> *cancel);
+                        bool is_last, std::vector<PageStatus> &statuses, const std::atomic<uint32_t> *cancel);
 
     Device &device_;
     ChunkBuilder::Allocate allocate_;

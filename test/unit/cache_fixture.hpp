@@ -152,9 +152,16 @@ class CacheTest : public ::testing::Test {
         if (with_companions)
             for (const ColumnRef &c : cache.whole_columns(relation, *now.version, q.columns))
                 columns.push_back({c->id, &c->layout, c->dictionary.get()});
-        ChunkBuilder builder(
-            *device, [&](size_t n) { return cache.allocate(n, began, &squeezed); }, now.version, answer, table.npages(),
-            columns, nwanted);
+        allocated.clear();
+        const auto allocate = [&](size_t n) {
+            if (allocated.size() == allocations)
+                throw OutOfDeviceMemory("no more, says the test");
+            BufferRef buffer = cache.allocate(n, began, &squeezed);
+            buffer->comes_zeroed = false; // as a GPU's
+            allocated.push_back(buffer);
+            return buffer;
+        };
+        ChunkBuilder builder(*device, allocate, now.version, answer, table.npages(), columns, nwanted);
         statuses.clear();
         std::vector<WindowPage> window;
         auto decode = [&] {
@@ -173,6 +180,8 @@ class CacheTest : public ::testing::Test {
         });
         decode();
         full = builder.full();
+        if (after_decoding)
+            after_decoding();
         for (uint32_t page : bad)
             builder.drop_page(page);
         std::shared_ptr<ChunkVersion> version = builder.finish();
@@ -246,6 +255,9 @@ class CacheTest : public ::testing::Test {
     PageBits covered;
     bool full = false;
     bool with_companions = false;
+    size_t allocations = SIZE_MAX;                // that a build() may make, ...
+    std::vector<std::weak_ptr<Buffer>> allocated; // ... and those that it made
+    std::function<void()> after_decoding;
 };
 
 } // namespace gpuscan

@@ -94,6 +94,29 @@ TEST_F(ChunkTest, ChangedPagesAreDecodedForAllWholeColumns) {
 }
 
 // They are decoded together with the wanted columns, but what is wrong with them does not touch those.
+// They keep no memory, and the wanted columns are decoded.
+TEST_F(ChunkTest, CompanionsWithoutMemoryAreLeftOut) {
+    Table table(50);
+    const ColumnRef a = column(1), b = column(2), text = column(3);
+    build(table, question(table, 77, {a, b, text}));
+    with_companions = true;
+    table.write(7, 100000, 12, 9000);
+    allocations = 4; // values and flags of NULLs of two columns
+    bool looked = false;
+    after_decoding = [&] {
+        looked = true;
+        allocations = SIZE_MAX;
+        ASSERT_EQ(allocated.size(), 4u);
+        EXPECT_FALSE(allocated[0].expired() || allocated[1].expired());
+        EXPECT_TRUE(allocated[2].expired() && allocated[3].expired());
+    };
+    EXPECT_EQ(build(table, question(table, 78, {a}, true)), 1u);
+    EXPECT_TRUE(looked);
+    EXPECT_EQ(values(all_pages(50), a).back(), 100011);
+    EXPECT_EQ(ask(question(table, 78, {a})).covered.count(), 50u);
+    EXPECT_EQ(ask(question(table, 78, {a, b})).covered.count(), 49u);
+}
+
 TEST_F(ChunkTest, ToastedCompanionsAreLeftOut) {
     Table table(50);
     const ColumnRef a = column(1), b = column(2), text = column(3);

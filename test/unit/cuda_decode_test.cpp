@@ -70,14 +70,15 @@ Decoded decode_on(Device &device, const DecodeCase &c, std::vector<std::unique_p
         job.columns.push_back({&c.layouts[i], &parts[2 * i], &parts[2 * i + 1], dictionaries[i].get()});
     }
     job.zeros.push_back({whole, 16});
-    job.read = whole.get();
+    job.wanted_on_host = whole.get();
     Decoded out;
     device.decode(job, out.result, nullptr);
     std::vector<uint8_t> bytes(size);
     device.download(bytes.data(), *whole, 0, size);
     EXPECT_EQ(bytes[15], 7);
     EXPECT_EQ(bytes[size - 1], 0);
-    EXPECT_TRUE(device.reads_host_memory() || bytes == out.result.read) << "what was brought back is not what is there";
+    EXPECT_TRUE(device.reads_host_memory() || bytes == out.result.on_host)
+        << "what was brought back is not what is there";
     for (size_t i = 0; i < c.layouts.size(); ++i) {
         const auto at = [&](size_t place) { return bytes.begin() + static_cast<std::ptrdiff_t>(place); };
         out.values.emplace_back(at(places[i].first), at(places[i].first + c.rows * type_width(c.layouts[i].type)));

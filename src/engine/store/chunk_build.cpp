@@ -131,6 +131,13 @@ void ChunkBuilder::zero(const BufferRef &buffer, size_t offset) {
         to_zero_.push_back({buffer, offset});
 }
 
+// Where memory was short: what nobody else holds any more needs no zeros, and is to be free.
+void ChunkBuilder::forget_dead_buffers() {
+    to_zero_.erase(std::remove_if(to_zero_.begin(), to_zero_.end(),
+                                  [](const BufferEnd &end) { return end.buffer.use_count() == 1; }),
+                   to_zero_.end());
+}
+
 // With the zeros that are wanted before. (In one call: each waits for the device.)
 void ChunkBuilder::run_decode(DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel) {
     job.zeros = to_zero_;
@@ -178,6 +185,7 @@ void ChunkBuilder::reserve(Fresh &fresh, Type type) {
     grown.nulls = allocate_(grown.capacity + buffer_slack);
     const size_t old = fresh.capacity;
     if (old != 0) {
+        pack(); // (zeros that wait since no page of a window could be decoded)
         device_.copy(*grown.values, 0, *fresh.values, 0, old * width);
         device_.copy(*grown.nulls, 0, *fresh.nulls, 0, old);
     }
@@ -221,6 +229,7 @@ std::vector<PageStatus> ChunkBuilder::decode(const std::vector<WindowPage> &wind
             }
     } catch (const OutOfDeviceMemory &) {
         full_ = true;
+        forget_dead_buffers();
         for (size_t i : placed) // (the others keep their rows and other columns)
             work_->forget_page(window[i].page);
         return statuses;
@@ -349,6 +358,7 @@ std::vector<size_t> ChunkBuilder::companions() {
 void ChunkBuilder::forget_companions() {
     columns_.resize(ids_.size());
     fresh_.resize(ids_.size());
+    forget_dead_buffers();
 }
 
 // Decodes all columns of a window of new pages at once. False: that cannot be, nothing has come of it, and wanted columns and
@@ -551,6 +561,7 @@ std::shared_ptr<ChunkVersion> ChunkBuilder::finish() {
         } catch (const OutOfDeviceMemory &) {
             if (c < ids_.size())
                 usable_ = usable_ - pages;
+            forget_dead_buffers();
         }
         fresh_[c] = Fresh(); // its memory is wanted for the next one
     }

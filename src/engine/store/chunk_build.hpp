@@ -113,6 +113,7 @@ class ChunkBuilder {
     uint32_t wanted_rows() const;
     void reserve(Fresh &fresh, Type type);
     void zero(const BufferRef &buffer, size_t offset);
+    void forget_dead_buffers();
     void run_decode(DecodeJob &job, DecodeResult &result, const std::atomic<uint32_t> *cancel);
     BufferRef zeroed(size_t bytes);
     std::vector<RowRun> fresh_runs(const PageBits &pages) const;

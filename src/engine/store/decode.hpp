@@ -90,7 +90,8 @@ struct DecodeJob {
     std::vector<PageRef> pages;
     std::vector<ColumnTarget> columns;
     std::vector<BufferEnd> zeros; // filled before anything is decoded
-    const Buffer *read = nullptr; // its bytes are wanted on the host, too (not where the device's memory is the host's)
+    const Buffer *wanted_on_host =
+        nullptr; // its bytes are, too, when all is decoded (not where the device's memory is the host's)
 };
 
 // Per column, over all rows of pages with status Ok (rows of other pages may be included: bounds, not exact).
@@ -114,7 +115,7 @@ struct DecodeResult {
     std::vector<PageStatus> pages;    // one per page of the job
     std::vector<ColumnStats> columns; // one per column of the job
     bool dictionary_full = false;     // a dictionary reached its limit: the job's text is not usable
-    std::vector<uint8_t> read;        // if it was wanted
+    std::vector<uint8_t> on_host;     // what was wanted there; empty: without the memory for it, or a page
 };
 
 // What a column's scaled numerics must stay below, without their sign; 0: what the type holds.
